@@ -395,15 +395,17 @@ fn zones_beside_the_resolver() {
         let chain = [out[0], "www.signed.org. IN A 192.0.2.1", "www.signed.org. IN A 192.0.2.2"];
         let deeper = ["www.sub.own.example. IN A 192.0.2.51"];
         let is_referral = |said: &str| said.contains("sub.own.example.\t300\tIN\tNS\tns.sub.own.example.");
-        // What comes from the zone alone does not say that recursion is available (RA).
+        // That recursion is available (RA) is said to all who may have it, whatever the answer comes from.
         for _ in 0..2 {
-            check(&resolver.dig(&["www.own.example", "A"]), "NOERROR", "qr aa rd", &www);
+            check(&resolver.dig(&["www.own.example", "A"]), "NOERROR", "qr aa rd ra", &www);
             check(&resolver.dig(&["out.own.example", "A"]), "NOERROR", "qr rd ra", &chain);
             check(&resolver.dig(&["www.sub.own.example", "A"]), "NOERROR", "qr rd ra", &deeper);
-            check(&resolver.dig(&["out.own.example", "A", "+norecurse"]), "NOERROR", "qr aa", &out);
+            check(&resolver.dig(&["out.own.example", "A", "+norecurse"]), "NOERROR", "qr aa ra", &out);
             let said = resolver.dig(&["www.sub.own.example", "A", "+norecurse"]);
-            check(&said, "NOERROR", "qr", &[]);
+            check(&said, "NOERROR", "qr ra", &[]);
             assert!(is_referral(&said), "{said}");
+            check(&resolver.dig(&["version.bind", "TXT", "CH", "+norecurse"]), "REFUSED", "qr ra", &[]);
+            check(&resolver.dig(&["+opcode=STATUS"]), "NOTIMP", "qr rd ra", &[]);
         }
         drop(resolver);
         let nobody = format!("{own}[access]\nrecursion = \"nobody\"\n");
@@ -432,5 +434,56 @@ fn limits_of_rates_hold_beside_a_resolver() {
         let ask = || udp_within(at, &query, Duration::from_millis(50)).ok().flatten().is_some();
         let answered = (0..30).filter(|_| ask()).count();
         assert!((1..20).contains(&answered), "{answered} of 30");
+    });
+}
+
+/// Settings of what clients get, told anew while the server runs; what the log says of them.
+#[test]
+fn clients_by_settings() {
+    in_internet(|internet| {
+        let local = |kind: &str, more: &str| {
+            format!("[[local-zone]]\nname = \"{kind}.example\"\nkind = \"{kind}\"\n{more}")
+        };
+        let of_resolver =
+            "dns64-prefixes = [\"2001:db8:64::/96\"]\ndns64-clients = [\"127.0.0.6\"]\nlog-failures = true\n";
+        let zones = local("null", "log = true\n") + &local("nodata", "");
+        // One that others than this machine reach.
+        assert!(internet::ip(&["address", "add", "198.18.0.1/32", "dev", "lo"]), "an address");
+        let resolver = internet.resolver_at("198.18.0.1", &format!("{of_resolver}{zones}"));
+        let www = ["www.plain.org", "AAAA"];
+        let made = ["www.plain.org. IN AAAA 2001:db8:64::c000:209"];
+        check(&resolver.dig(&[&www[..], &["-b", "127.0.0.6"]].concat()), "NOERROR", "qr rd ra", &made);
+        check(&resolver.dig(&[&www[..], &["-b", "127.0.0.7"]].concat()), "NOERROR", "qr rd ra", &[]);
+        check(
+            &resolver.dig(&["a.null.example", "A"]),
+            "NOERROR",
+            "qr aa rd ra",
+            &["a.null.example. IN A 0.0.0.0"],
+        );
+        check(&resolver.dig(&["a.nodata.example", "A"]), "NOERROR", "qr aa rd ra", &[]);
+        check(&resolver.dig(&["www.broken.org", "A"]), "SERVFAIL", "qr rd ra", &[]);
+        let log = resolver.log();
+        assert!(log.contains("198.18.0.1 asks for a.null.example. A, of a local zone"), "{log}");
+        assert!(!log.contains("nodata.example") && !log.contains("WARN recursion of"), "{log}");
+        assert!(log.contains("SERVFAIL for www.broken.org. A, EDE 6 (DNSSEC Bogus)"), "{log}");
+        // Who is in none of the machine's networks of when it started is not local, whatever it listens on.
+        assert!(internet::ip(&["address", "add", "203.0.113.9/32", "dev", "lo"]), "an address");
+        let stranger = ["-b", "203.0.113.9"];
+        let refused = resolver.dig(&[&["www.plain.org", "A"][..], &stranger].concat());
+        check(&refused, "REFUSED", "qr rd", &[]);
+        resolver.reload(
+            "private-addresses = [\"192.0.2.9\"]\nmisses-per-second = 1\n[access]\nrecursion = \"all\"\n",
+        );
+        let said = resolver.dig(&[&["www.plain.org", "A"][..], &stranger].concat());
+        check(&said, "REFUSED", "qr rd ra", &[]);
+        assert!(said.contains("EDE: 17 (Filtered)"), "{said}");
+        let log = resolver.log();
+        assert!(log.contains("WARN recursion of [access] lets in anybody"), "{log}");
+        let said: Vec<String> = (0..6)
+            .map(|number| resolver.dig(&[&format!("{number}.signed.org")[..], "A", "+ignore"]))
+            .collect();
+        assert!(said.iter().any(|said| said.contains(";; flags: qr tc rd ra")), "{said:?}");
+        resolver.reload("");
+        check(&resolver.dig(&["7.signed.org", "A"]), "NXDOMAIN", "qr rd ra ad", &[]);
     });
 }

@@ -42,6 +42,8 @@ pub struct Responder {
     /// Who signed the query at hand, while it is answered; and whether anybody did, which limits ask afterwards.
     signer: Option<KeyNumber>,
     is_signed: bool,
+    /// Whether the query at hand has a TSIG record: what is said to it is signed, and must not be changed. Until it is asked for.
+    has_tsig: bool,
     /// What the cache wants to know of the answer at hand.
     given: Given,
     /// Whether a resolver can say more than the answer at hand.
@@ -105,6 +107,12 @@ impl Responder {
     /// What it did so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Whether what was just answered had a signature, and the answer has one, so that nothing of it may be changed. Told once.
+    #[inline]
+    pub fn take_signed(&mut self) -> bool {
+        std::mem::take(&mut self.has_tsig)
     }
 
     /// How many answers were given again as they were kept.

@@ -24,6 +24,11 @@ impl Ghosts {
         count * 2
     }
 
+    /// Octets of these.
+    pub(crate) fn all_octets(&self) -> usize {
+        Ghosts::octets(self.lines.len() * WAYS)
+    }
+
     fn place(&mut self, hash: u64) -> (&mut [u16; WAYS], u16) {
         let line = (((hash >> 32) * self.lines.len() as u64) >> 32) as usize;
         (&mut self.lines[line], (hash as u16).max(1))

@@ -66,6 +66,11 @@ impl Ring {
         laps * self.len() + self.offset(to) - self.offset(from)
     }
 
+    /// How many of its words were written ever, by where the head is.
+    pub(crate) fn written(&self, head: u64) -> usize {
+        if head >> self.shift > 1 { self.len() } else { self.offset(head) }
+    }
+
     /// How many words can be appended at `head`.
     pub(crate) fn free(&self, head: u64) -> usize {
         self.len() - self.between(self.tail(), head)

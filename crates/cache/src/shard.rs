@@ -98,6 +98,8 @@ pub struct Counts {
     pub octets: u64,
     /// Entries that were put, those that replaced others among them.
     pub puts: u64,
+    /// Of these, taken in from a dump.
+    pub restored: u64,
     /// Refused: what is kept is believed more, or was flushed since they were asked for, or they may not be kept.
     pub refused: u64,
     /// Of those that left for room: had never been read since they came.
@@ -119,6 +121,7 @@ impl Counts {
         self.entries += other.entries;
         self.octets += other.octets;
         self.puts += other.puts;
+        self.restored += other.restored;
         self.refused += other.refused;
         self.evicted_unread += other.evicted_unread;
         self.evicted += other.evicted;
@@ -137,6 +140,8 @@ pub(crate) struct Shape {
     pub(crate) main_words: usize,
 }
 
+/// Octets that the system gives at a time.
+const PAGE_OCTETS: usize = 4096;
 /// Octets of ring for each slot: what the shortest usual entries take.
 const OCTETS_PER_SLOT: usize = 64;
 
@@ -190,6 +195,18 @@ impl Shard {
 
     pub(crate) fn counts(&self) -> Counts {
         Counts { overtaken: self.overtaken.load(Ordering::Relaxed), ..self.lock().counts }
+    }
+
+    /// Octets that have been written, at most: of rings as far as they have been, of index and ghosts a page for each entry that came or left.
+    pub(crate) fn resident_octets(&self) -> usize {
+        let writer = self.lock();
+        let counts = &writer.counts;
+        let rings: usize =
+            self.rings.iter().zip(writer.heads).map(|(ring, head)| ring.written(head) * 8).sum();
+        let pages = |count: u64| usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(PAGE_OCTETS);
+        let slots = (self.index.slot_count() * 8).min(pages(counts.puts));
+        let ghosts = writer.ghosts.all_octets().min(pages(counts.evicted_unread + counts.restored));
+        rings + slots + self.index.slot_count() / 8 + ghosts
     }
 
     /// A read gave up.

@@ -76,9 +76,9 @@ impl Cache {
         Cache::with(&Settings::default(), std::array::from_fn(|number| state.hash_one(number)))
     }
 
-    /// How long things are kept.
+    /// How long things are kept, as it is now.
     pub fn limits(&self) -> Limits {
-        self.shared.limits()
+        self.shared.limits.load()
     }
 
     /// A cache; takes all its memory. `random`: from the system, nobody else may know it.
@@ -247,9 +247,16 @@ impl Cache {
         kinds
     }
 
-    /// Octets that all of it takes, however little is kept.
+    /// Octets that all of it takes at most, however much is kept.
     pub fn octets(&self) -> usize {
         self.octets
+    }
+
+    /// Octets of these that have been written so far, and so are memory of the process, at most: what is known of servers counts as a whole.
+    pub fn resident_octets(&self) -> usize {
+        let shards: usize = self.shards.iter().map(Shard::resident_octets).sum();
+        let others = self.servers.octets() + Marks::octets(self.shards.len()) + self.denials.octets();
+        (shards + others).min(self.octets)
     }
 
     #[inline]

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use auth::rate::Told;
 use auth::{Answered, Client, LiveCounters, Responder, Server, Tally};
-use net::{Arrivals, Asked, Closed, Driver, Queries, Service, StreamId};
+use net::{Arrivals, Asked, Closed, Context, Driver, Queries, Service, StreamId};
 use recursive::Served;
+use wire::header::{CD, HEADER_OCTETS, RA};
 use zone::{CatalogReader, CatalogView};
 
 use crate::identity::IdentityReader;
@@ -226,12 +227,18 @@ impl Answering<'_> {
                     Served::Octets(octets) => Answered::Octets(octets),
                     Served::Drop => Answered::Octets(0),
                     // Nothing was written over it.
-                    Served::Refused if own > 0 && self.is_limited => {
-                        self.responder.limit(query, own, identity, &client, room)
+                    Served::Refused if own > 0 => {
+                        let answered = match self.is_limited {
+                            true => self.responder.limit(query, own, identity, &client, room),
+                            false => Answered::Octets(own),
+                        };
+                        self.offer(answered, query, context, room)
                     }
-                    Served::Refused if own > 0 => Answered::Octets(own),
                     Served::Refused => Answered::Octets(self.recursor.refuse(time, room)),
-                    Served::Other => self.serve(query, zones, identity, &client, room),
+                    Served::Other => {
+                        let answered = self.serve(query, zones, identity, &client, room);
+                        self.offer(answered, query, context, room)
+                    }
                     Served::Miss => {
                         if let Some(item) = queries.current() {
                             self.recursor.wait(item, time, driver);
@@ -239,7 +246,7 @@ impl Answering<'_> {
                         continue;
                     }
                 },
-                answered => answered,
+                answered => self.offer(answered, query, context, room),
             };
             match answered {
                 Answered::Octets(octets) | Answered::Elsewhere(octets) => queries.answer(octets),
@@ -251,6 +258,23 @@ impl Answering<'_> {
             }
         }
         self.recursor.end(zones, time, driver);
+    }
+
+    /// Says in an answer of our zones that recursion is there, for clients who may have it (RA, RFC 1035 4.1.1: whether it was used or not), and CD of
+    /// the query again, as a recursive server does (RFC 4035 3.2.2).
+    #[inline]
+    fn offer(&mut self, answered: Answered, query: &[u8], context: &Context, room: &mut [u8]) -> Answered {
+        let is_signed = self.responder.take_signed();
+        if let Answered::Octets(octets) = answered
+            && octets >= HEADER_OCTETS
+            && !is_signed
+            && self.recursor.is_for(context)
+        {
+            let [high, low] = RA.to_be_bytes();
+            let checking = query.get(3).copied().unwrap_or(0) & CD as u8;
+            (room[2], room[3]) = (room[2] | high, room[3] | low | checking);
+        }
+        answered
     }
 
     fn serve(

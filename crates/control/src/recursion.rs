@@ -18,6 +18,7 @@ mod owner;
 mod premises;
 mod recursor;
 mod replies;
+mod said;
 mod secured;
 mod terms;
 mod world;
@@ -89,6 +90,7 @@ impl Recursion {
         let anchors = Keeper::new(folder.as_deref());
         let mut terms = Terms::new(settings, server, 1)?;
         anchors.apply(&mut terms);
+        terms.warn_if_open();
         let terms = Arc::new(terms);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
@@ -117,6 +119,7 @@ impl Recursion {
 
     /// Has workers go by the terms of other settings from now on.
     pub(crate) fn publish(&self, terms: Terms) {
+        terms.warn_if_open();
         self.replace(|_| terms);
     }
 

@@ -101,6 +101,8 @@ fn new_settings(
 ) -> Result<WantedZones, Faults> {
     let file = changing.settings.file.clone();
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
+    // What waits for a start keeps its old value, so that the next reload reminds of it again; before the resolver's terms are made of it.
+    let of_resolver = settings.resolver.keep_until_start(&changing.settings.resolver);
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
     let terms =
@@ -112,14 +114,13 @@ fn new_settings(
         warnings.push(line);
     }
     controller.note_commanded(&changing.commanded);
-    // What waits for a start keeps its old value, so that the next reload reminds of it again.
     let old = &changing.settings;
     let mut waiting = settings.server.keep_until_start(&old.server);
     waiting.extend(settings.tcp.keep_until_start(&old.tcp));
     waiting.extend(settings.control.keep_until_start(&old.control));
     waiting.extend(settings.log.keep_until_start(&old.log));
     waiting.extend(settings.secondary.keep_until_start(&old.secondary));
-    waiting.extend(settings.resolver.keep_until_start(&old.resolver));
+    waiting.extend(of_resolver);
     for key in waiting {
         // The rights to become another user, or to give the control socket away, are gone.
         let how = match key.as_str() {

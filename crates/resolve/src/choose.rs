@@ -10,7 +10,8 @@ use wire::{Name, NameBuf};
 use crate::exchange::{Exchange, ExchangeId, Way};
 use crate::limits::{
     EDNS_AGAIN_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS, SOUGHT_AT_ONCE,
-    STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX,
+    SOUGHT_AT_ONCE_BELOW, STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX, VAIN_MAX,
+    VAIN_MAX_BELOW,
 };
 use crate::mesh::TaskId;
 use crate::minimise::MINIMISED_TYPE;
@@ -77,6 +78,14 @@ impl Resolver {
         };
         match choice {
             Choice::Ask(number, quality) => {
+                // Who serves the zone to nobody is asked for the whole at once, as that is all that is left to try.
+                if wanted.left_out > 0
+                    && self.settings.minimisation == Minimisation::Relaxed
+                    && task.candidates.is_lame(number, &task.place.zone, world.servers(), self.time.now)
+                {
+                    task.minimiser.give_up();
+                    return Flow::Go;
+                }
                 let Some(candidate) = task.candidates.tried(number) else { return Flow::Wait };
                 task.queued_at = None;
                 self.inquiries.lead(inquiry, id);
@@ -121,11 +130,17 @@ impl Resolver {
         if task.is_ahead() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
-        while task.children.len() < SOUGHT_AT_ONCE {
-            let Some((name, rtype)) = task.candidates.next_sought() else { break };
+        let (at_once, vain) = match task.depth {
+            0 => (SOUGHT_AT_ONCE, VAIN_MAX),
+            _ => (SOUGHT_AT_ONCE_BELOW, VAIN_MAX_BELOW),
+        };
+        while task.children.len() < at_once {
+            let Some((name, rtype)) = task.candidates.next_sought(vain) else { break };
             let name = name.to_lowercase();
             self.counters.seeks += 1;
-            self.child((id, task), (&name, rtype), Purpose::Address, world);
+            if self.child((id, task), (&name, rtype), Purpose::Address, world).is_none() {
+                task.candidates.came_to(&name, false, [0, 0]);
+            }
         }
         if !task.children.is_empty() {
             task.state = State::Addresses;

@@ -16,6 +16,8 @@ use wire::name::NameBuf;
 
 use crate::limits::QUEUE_MAX;
 use crate::mesh::TaskId;
+use crate::response::{Asked, Prefix};
+use crate::task::Task;
 use crate::world::{Path, StreamId};
 
 const NONE: u32 = u32::MAX;
@@ -52,6 +54,30 @@ pub(crate) struct Exchange {
     pub has_case: bool,
     /// Its time is over; an answer still counts.
     pub is_late: bool,
+}
+
+impl Exchange {
+    /// Whether it went over a stream.
+    pub(crate) fn way_is_stream(&self) -> bool {
+        matches!(self.way, Way::Stream(_))
+    }
+
+    /// What was asked, as a response to it is read and kept: for a task that asks it, or follows the one that does. Cookies are for whoever sent it.
+    pub(crate) fn asked<'a>(&'a self, task: &'a Task, not_servers: &'a [Prefix]) -> Asked<'a> {
+        Asked {
+            zone: &task.place.zone,
+            qname: &self.name,
+            qtype: self.rtype,
+            full: &task.qname,
+            id: self.id,
+            source: task.place.source.of_response(),
+            has_edns: self.has_edns,
+            cookie: None,
+            is_case_random: self.has_case,
+            is_stream: self.way_is_stream(),
+            not_servers,
+        }
+    }
 }
 
 struct Slot {

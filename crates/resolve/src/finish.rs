@@ -98,9 +98,12 @@ impl Resolver {
             let sets = outcome.answer.list().iter().filter(|set| set.rtype == child.rtype);
             let rdatas = sets.flat_map(|set| set.rdatas.iter());
             let usable = rdatas.filter(|rdata| crate::response::is_server(rdata, &settings.not_servers));
+            let mut addresses = [0; 2];
             for address in usable.filter_map(|rdata| address_of(child.rtype, rdata)) {
-                parent.candidates.add(std::net::SocketAddr::new(address, settings.port), None);
+                let is_new = parent.candidates.add(std::net::SocketAddr::new(address, settings.port), None);
+                addresses = [addresses[0] + 1, addresses[1] + usize::from(is_new)];
             }
+            parent.candidates.came_to(&child.name, outcome.rcode == rcode::NOERROR, addresses);
         }
         match parent.state {
             State::Addresses => parent.state = State::Choosing,

@@ -9,6 +9,7 @@
 
 mod aggressive;
 mod ahead;
+mod begin;
 mod budget;
 mod choose;
 pub mod counters;
@@ -17,6 +18,7 @@ pub mod explain;
 mod facts;
 mod finish;
 mod inquiry;
+mod learn;
 pub mod limits;
 mod links;
 mod lists;
@@ -26,9 +28,11 @@ pub mod minimise;
 mod network;
 pub mod outcome;
 mod own;
+mod payers;
 pub mod prime;
 mod proving;
 pub mod query;
+mod reaction;
 mod receive;
 pub mod requests;
 pub mod resolver;

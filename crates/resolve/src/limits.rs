@@ -5,8 +5,9 @@
 pub const QUESTIONS_MAX: u16 = 200;
 /// Questions that a task sends between two steps ahead: a referral, an alias, a label more. Unbound's max-sent-count.
 pub const QUESTIONS_A_STEP: u8 = 32;
-/// Tasks begun for one question of a client: none does anything without a question sent but few.
-pub const CHILDREN_MAX: u16 = 100;
+/// Tasks begun for one question of a client: five aliases over cold, signed zones with servers elsewhere take some 25; the rest is delegations that lead
+/// to each other.
+pub const CHILDREN_MAX: u16 = 64;
 /// How long a task lives, whoever joins it.
 pub const TASK_MS_MAX_OF_ALL: u64 = 30_000;
 /// How long a question of a client is worked on. Clients give up after 5 s, so what comes then is for the cache.
@@ -36,8 +37,15 @@ pub const ABOVE_LABELS_MAX: usize = 8;
 /// State changes of a task: two hundred questions, each with some; a fault of ours ends here and not in a circle.
 pub const STEPS_MAX: u16 = 2_000;
 
-/// Addresses of name servers sought at once by a task. With 3 an attacker's delegation (NXNSAttack) gains nothing over asking himself.
-pub const SOUGHT_AT_ONCE: usize = 3;
+/// Addresses of name servers sought at once for a client's question: the second is there when the first does not come. BIND and Unbound begin with as many.
+pub const SOUGHT_AT_ONCE: usize = 2;
+/// The same of a task that others wait for: with two, delegations that lead to each other (iDNS) double with each step down.
+pub const SOUGHT_AT_ONCE_BELOW: usize = 1;
+/// Names of servers sought in vain of one domain, and of all, before no more are: who has two servers that are not there has no third one. Of a name that has no
+/// address, or none that is new. An attacker's delegation of hundreds (NXNSAttack, NRDelegation) asks its victim twice, as BIND does.
+pub const VAIN_MAX: [usize; 2] = [2, 5];
+/// The same of a task that others wait for.
+pub const VAIN_MAX_BELOW: [usize; 2] = [1, 3];
 /// Addresses sought for one zone by a task. BIND takes 13 servers of a delegation.
 pub const SOUGHT_MAX: u8 = 13;
 /// Names looked at of an NS RRset, begun at a random one.

@@ -13,8 +13,8 @@
 use wire::Name;
 use wire::iana::rtype;
 
-/// Steps in which a name is asked for (MAX_MINIMISE_COUNT of RFC 9156 2.3). More cost round trips and let makers of long names have many
-/// questions asked.
+/// Steps in which a name is asked for, with all that it is an alias of (MAX_MINIMISE_COUNT of RFC 9156 2.3). More cost round trips and let makers of
+/// long names have many questions asked, aliases times labels (CAMP).
 pub const STEPS_MAX: u8 = 10;
 /// Steps of one label, which most names need not go beyond (MINIMISE_ONE_LAB of RFC 9156 2.3).
 pub const STEPS_OF_ONE_LABEL: u8 = 4;
@@ -22,7 +22,7 @@ pub const STEPS_OF_ONE_LABEL: u8 = 4;
 /// The type that ancestors are asked for.
 pub const MINIMISED_TYPE: u16 = rtype::A;
 
-/// How far a name was asked for; one for each name of a chain of aliases.
+/// How far a name was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Minimiser {
     /// Steps taken.
@@ -42,6 +42,14 @@ impl Minimiser {
     /// For a name that is asked for as it is: minimising is off, or the server is a forwarder.
     pub fn off() -> Minimiser {
         Minimiser { is_over: true, ..Minimiser::default() }
+    }
+
+    /// For `target`, of which `full` is an alias: the steps that were taken stay taken, and what is known of ancestors that both have stays known.
+    pub fn of_target(&self, full: &Name, target: &Name) -> Minimiser {
+        let most = usize::from(self.known).min(full.label_count()).min(target.label_count());
+        let is_shared = |labels: &usize| ancestor(full, *labels).eq_ignore_case(ancestor(target, *labels));
+        let known = (0..=most).rev().find(is_shared).unwrap_or(0) as u8;
+        Minimiser { steps: self.steps, known, is_over: false }
     }
 
     /// What to ask a server of `zone` for to find out `full`, which is at or below it: an ancestor of `full` with [`MINIMISED_TYPE`],
@@ -159,6 +167,41 @@ mod tests {
             .map(String::as_str)
             .collect::<Vec<_>>(),
         );
+    }
+
+    /// Aliases of ten labels each: ten steps for all of them, the last one of which is a question itself.
+    #[test]
+    fn aliases() {
+        let zone = NameBuf::from_text("example.").unwrap();
+        let mut minimiser = Minimiser::new();
+        let mut asked = 0;
+        for letter in "abcdefghijk".chars() {
+            let full = NameBuf::from_text(&(format!("{letter}.").repeat(10) + "example.")).unwrap();
+            while minimiser.next(&zone, &full) != &*full {
+                asked += 1;
+                let next = minimiser.next(&zone, &full);
+                minimiser.took(next);
+            }
+            minimiser = minimiser.of_target(&full, &zone);
+        }
+        assert_eq!(asked, usize::from(STEPS_MAX) - 1);
+    }
+
+    /// An alias to a name below the same ancestors: what they are is known.
+    #[test]
+    fn aliases_nearby() {
+        let [zone, full] = ["example.", "a.b.c.example."].map(|text| NameBuf::from_text(text).unwrap());
+        let mut minimiser = Minimiser::new();
+        minimiser.took(&NameBuf::from_text("c.example.").unwrap());
+        minimiser.took(&NameBuf::from_text("b.c.example.").unwrap());
+        for (target, expected) in
+            [("x.B.c.example.", "x.B.c.example."), ("x.y.c.example.", "y.c.example."), ("x.y.z.", "z.")]
+        {
+            let target = NameBuf::from_text(target).unwrap();
+            let zone = if expected == "z." { Name::root() } else { &zone };
+            let next = minimiser.of_target(&full, &target);
+            assert_eq!(next.next(zone, &target).to_string(), expected);
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::limits::PROVING_OCTETS_MAX;
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
-use crate::response::{Asked, Kind, Reply};
+use crate::response::{Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
 use crate::store::{self, Finding, Times};
@@ -46,6 +46,13 @@ pub(crate) struct Proof {
     again: u8,
     /// Who gave parts of the chain that were bogus.
     avoided: Vec<SocketAddr>,
+}
+
+impl Proof {
+    /// Whether it is about a part of the name, which servers were asked for first.
+    fn is_of_part(&self, task: &Task) -> bool {
+        self.exchange.name.octets().len() != task.qname.octets().len()
+    }
 }
 
 impl Resolver {
@@ -118,7 +125,8 @@ impl Resolver {
 
     fn validate(&mut self, task: &Task, proof: &mut Proof, world: &mut dyn World) -> Step {
         let response = Response {
-            qname: &task.qname,
+            // A part of the name that is denied is proved for itself.
+            qname: if proof.is_of_part(task) { proof.reply.name() } else { &task.qname },
             qtype: proof.exchange.rtype,
             rcode: proof.reply.rcode,
             answer: proof.reply.answer.list(),
@@ -171,6 +179,13 @@ impl Resolver {
         }
         self.note_verdict(task, &proof, verdict, world);
         let security = security_of(verdict.security);
+        if proof.is_of_part(task) && (security != Security::Secure || verdict.ending != Ending::NameError) {
+            // Servers deny names that have others below them (RFC 9156 2.3): the question itself decides.
+            task.minimiser.give_up();
+            task.candidates.try_again();
+            task.state = State::Choosing;
+            return Flow::Go;
+        }
         let ede = verdict.reason.as_ref().and_then(Reason::ede);
         if security == Security::Bogus {
             self.counters.bogus += 1;
@@ -256,19 +271,7 @@ impl Resolver {
         verdict: &store::Verdict<'_>,
         world: &mut dyn World,
     ) {
-        let asked = Asked {
-            zone: &task.place.zone,
-            qname: &exchange.name,
-            qtype: exchange.rtype,
-            full: &task.qname,
-            id: exchange.id,
-            source: task.place.source.of_response(),
-            has_edns: exchange.has_edns,
-            cookie: None,
-            is_case_random: false,
-            is_stream: exchange.way_is_stream(),
-            not_servers: &self.settings.not_servers,
-        };
+        let asked = exchange.asked(task, &self.settings.not_servers);
         // Cuts keep their own TTL: that those above are still there is looked at when they are used (`Lookup::cut`).
         let times = Times { asked: exchange.sent, now: self.time.now };
         store::store(reply, &asked, verdict, &times, world.cache());

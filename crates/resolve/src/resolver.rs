@@ -4,34 +4,34 @@
 //! ask, datagram, stream, tick -> one task steps, and whatever that makes ready, until nothing is
 //! ```
 //!
-//! What a step does is in the module of the state: `start`, `choose`, `receive`, `proving`, `finish`.
+//! How tasks begin is in `begin`, who pays for them in `payers`; what a step does in the module of the state: `start`, `choose`, `receive`, `reaction`, `proving`, `finish`.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use cache::{Copied, Moment, Secret};
 use validate::Verifier;
+use wire::NameBuf;
 use wire::iana::rtype;
-use wire::{Name, NameBuf};
 
-use crate::budget::{BudgetId, Budgets};
+use crate::budget::Budgets;
 use crate::counters::Counters;
 use crate::exchange::{Exchanges, Way};
 use crate::explain::Told;
 use crate::facts::Standings;
 use crate::inquiry::Inquiries;
-use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_MAX};
+use crate::limits::STEPS_MAX;
 use crate::links::BrokenLinks;
 use crate::lookup::Kept;
 use crate::mesh::{Mesh, TaskId};
 use crate::network::Network;
-use crate::outcome::{Ask, From, Outcome, Waiter};
+use crate::outcome::{Ask, Outcome, Waiter};
 use crate::response::{Reader, Reply};
 use crate::settings::Settings;
 use crate::spare::Spares;
 use crate::state::State;
 use crate::stream::Streams;
-use crate::task::{Purpose, Task, Waiting};
+use crate::task::{Task, Waiting};
 use crate::world::{Received, StreamEvent, StreamId, Time, World};
 
 /// Why a question is not taken.
@@ -227,141 +227,6 @@ impl Resolver {
         Counters { streams: self.streams.opened, ..self.counters }
     }
 
-    /// Takes one more who waits for a task.
-    fn join(&mut self, id: TaskId, ask: &Ask<'_>, waiter: Waiter) -> Result<(), Refused> {
-        let now = self.time.now;
-        let stale_after_ms = self.settings.stale_after_ms;
-        let Some(task) = self.mesh.get_mut(id) else { return Err(Refused::Full) };
-        let client = ask.client.unwrap_or(0);
-        if task.waiters.len() >= WAITERS_MAX {
-            return Err(Refused::Crowded);
-        }
-        let budget = self.budgets.begin(now);
-        task.waiters.push(Waiting { waiter, client, budget });
-        let mut is_news = self.budgets.is_spent(task.budget, now);
-        if let Some(after_ms) = stale_after_ms
-            && task.stale_at.is_none()
-        {
-            is_news = true;
-            task.stale_at = Some(now.plus_ms(after_ms));
-        }
-        self.waiting.insert(waiter, id);
-        self.counters.joined += 1;
-        // Whoever paid before may have nothing left; and stale data may be due sooner than anything.
-        if is_news {
-            self.mesh.make_ready(id);
-        }
-        Ok(())
-    }
-
-    /// Begins a task for a client, or for nobody.
-    fn begin(
-        &mut self,
-        ask: &Ask<'_>,
-        is_unchecked: bool,
-        waiter: Option<Waiter>,
-        world: &mut dyn World,
-    ) -> Result<(), Refused> {
-        let now = self.time.now;
-        let purpose = if waiter.is_some() { Purpose::Question } else { Purpose::Prefetch };
-        if waiter.is_none() && self.prefetches >= self.settings.tasks_max / PREFETCH_ONE_IN {
-            return Err(Refused::Full);
-        }
-        self.make_room(world)?;
-        let budget = self.budgets.begin(now);
-        let mut task = self.new_task(ask.name, ask.rtype, purpose, budget);
-        task.is_unchecked = is_unchecked;
-        task.is_refresh = ask.from == From::Servers;
-        task.is_missed = ask.from == From::Missed;
-        let client = ask.client.unwrap_or(0);
-        if let Some(waiter) = waiter {
-            self.budgets.share(budget);
-            task.waiters.push(Waiting { waiter, client, budget });
-            task.stale_at = self.settings.stale_after_ms.map(|after_ms| now.plus_ms(after_ms));
-        } else {
-            self.prefetches += 1;
-            self.counters.prefetches += 1;
-        }
-        let id = self.insert(task);
-        if let Some(waiter) = waiter {
-            self.waiting.insert(waiter, id);
-        }
-        Ok(())
-    }
-
-    /// A task at its begin.
-    fn new_task(&mut self, name: &Name, rtype: u16, purpose: Purpose, budget: BudgetId) -> Box<Task> {
-        match self.spares.take() {
-            Some(mut task) => {
-                task.renew(name, rtype, purpose, budget, self.time.now);
-                task
-            }
-            None => Box::new(Task::new(name, rtype, purpose, budget, self.time.now)),
-        }
-    }
-
-    pub(crate) fn insert(&mut self, mut task: Box<Task>) -> TaskId {
-        task.heard_before = self.network.heard_count();
-        self.counters.tasks += 1;
-        let is_needed = !task.parents.is_empty();
-        let client = task.waiters.first().map_or(0, |waiting| waiting.client);
-        let id = self.mesh.insert(task);
-        if !is_needed {
-            self.mesh.count_under(id, Name::root(), client);
-        }
-        id
-    }
-
-    /// Gives up a task if there are too many.
-    pub(crate) fn make_room(&mut self, world: &mut dyn World) -> Result<(), Refused> {
-        if self.mesh.count() < self.settings.tasks_max {
-            return Ok(());
-        }
-        let victim = self.mesh.oldest_of_fullest().ok_or(Refused::Full)?;
-        let task = self.mesh.take(victim).ok_or(Refused::Full)?;
-        self.counters.dropped += 1;
-        self.finish(victim, task, Box::new(Outcome::unfinished()), world);
-        Ok(())
-    }
-
-    /// Begins a sub-task, or joins the one that is there. `None`: it would wait for itself, be too deep, or cost too much.
-    pub(crate) fn child(
-        &mut self,
-        (parent_id, parent): (TaskId, &mut Task),
-        (name, rtype): (&Name, u16),
-        purpose: Purpose,
-        world: &mut dyn World,
-    ) -> Option<TaskId> {
-        let is_unchecked = self.settings.is_validating;
-        if let Some(id) = self.mesh.find(name, rtype, is_unchecked) {
-            if id == parent_id || self.mesh.waits_for(id, parent_id) {
-                return None;
-            }
-            let child = self.mesh.get_mut(id)?;
-            if child.parents.len() >= PARENTS_MAX {
-                return None;
-            }
-            child.parents.push(parent_id);
-            parent.children.push(id);
-            self.mesh.protect(id);
-            return Some(id);
-        }
-        let is_itself = parent.rtype == rtype && parent.is_unchecked == is_unchecked && *parent.name == *name;
-        if is_itself || parent.depth >= crate::limits::DEPTH_MAX || !self.budgets.take_child(parent.budget) {
-            return None;
-        }
-        self.make_room(world).ok()?;
-        self.budgets.share(parent.budget);
-        let mut task = self.new_task(name, rtype, purpose, parent.budget);
-        task.is_unchecked = is_unchecked;
-        task.depth = parent.depth + 1;
-        task.story = parent.story.is_some().then(Box::default);
-        task.parents.push(parent_id);
-        let id = self.insert(task);
-        parent.children.push(id);
-        Some(id)
-    }
-
     /// An event begins.
     pub(crate) fn turn(&mut self, world: &dyn World) {
         self.time = world.time();
@@ -449,53 +314,6 @@ impl Resolver {
             self.timed_out(&mut task, world);
         }
         self.steps(id, task, world);
-    }
-
-    /// Whoever paid for a task has nothing left: he is told, and another who waits goes on paying. `false`: there is none.
-    pub(crate) fn next_payer(&mut self, task: &mut Task, world: &mut dyn World) -> bool {
-        let now = self.time.now;
-        if task.begun.plus_ms(crate::limits::TASK_MS_MAX_OF_ALL) <= now {
-            return false;
-        }
-        let mut at = 0;
-        while let Some(waiting) = task.waiters.get(at).copied() {
-            if self.budgets.is_spent(waiting.budget, now) {
-                task.waiters.swap_remove(at);
-                self.counters.spent += 1;
-                self.tell(waiting, &Outcome::unfinished(), world);
-            } else {
-                at += 1;
-            }
-        }
-        let of_waiters = task.waiters.first().map(|waiting| waiting.budget);
-        let payer = of_waiters.or_else(|| {
-            let budgets = task.parents.iter().filter_map(|id| self.mesh.get(*id)).map(|parent| parent.budget);
-            budgets.into_iter().find(|budget| !self.budgets.is_spent(*budget, now))
-        });
-        let Some(payer) = payer else { return false };
-        self.budgets.share(payer);
-        let old = std::mem::replace(&mut task.budget, payer);
-        self.budgets.end(old);
-        true
-    }
-
-    /// Takes a question from whoever pays. `false`: nobody does any more.
-    pub(crate) fn pay(&mut self, task: &mut Task, world: &mut dyn World) -> bool {
-        loop {
-            if !self.budgets.is_spent(task.budget, self.time.now) {
-                return self.budgets.take_question(task.budget);
-            }
-            if !self.next_payer(task, world) {
-                return false;
-            }
-        }
-    }
-
-    /// Tells one who waited what it came to.
-    pub(crate) fn tell(&mut self, waiting: Waiting, outcome: &Outcome, world: &mut dyn World) {
-        self.waiting.remove(&waiting.waiter);
-        self.budgets.end(waiting.budget);
-        world.done(waiting.waiter, outcome);
     }
 
     /// Closes what a task has asked.

@@ -18,7 +18,6 @@ use wire::{Name, NameBuf};
 use crate::limits::{ALIASES_MAX, CHAIN_OCTETS_MAX, NAMES_MAX};
 use crate::lookup::{Found, Kept, Lookup};
 use crate::mesh::TaskId;
-use crate::minimise::Minimiser;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
 use crate::response::is_server;
@@ -155,11 +154,12 @@ impl Resolver {
         answer.iter().for_each(|set| task.chain.push(&set));
         proofs.iter().for_each(|set| task.chain_proofs.push(&set));
         task.chain_security = Some(task.chain_security.map_or(security, |known| known.worst(security)));
-        task.qname = target.to_lowercase();
+        let target = target.to_lowercase();
+        task.minimiser = task.minimiser.of_target(&task.qname, &target);
+        task.qname = target;
         task.state = State::Start;
         task.passed_over = None;
         task.referrals = 0;
-        task.minimiser = Minimiser::new();
         task.questions = 0;
         Flow::Go
     }

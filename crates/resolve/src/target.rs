@@ -38,6 +38,23 @@ struct Unknown {
     at: u16,
     /// Address types not sought yet: A, AAAA.
     unsought: [bool; 2],
+    /// What came of it.
+    fruit: Fruit,
+}
+
+/// What came of seeking a name's addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fruit {
+    /// It was not sought.
+    Unknown,
+    /// It is being sought.
+    Sought,
+    /// It is there and has none of one type: the other one is next.
+    OtherType,
+    /// An address that others do not have.
+    Address,
+    /// None, or none that was not known.
+    None,
 }
 
 /// See the module.
@@ -78,42 +95,103 @@ impl Candidates {
         self.sought = 0;
     }
 
-    /// Takes an address, if there is room and it is not there yet.
-    pub(crate) fn add(&mut self, address: SocketAddr, endpoint: Option<u16>) {
+    /// Takes an address, if there is room and it is not there yet. Whether it is new.
+    pub(crate) fn add(&mut self, address: SocketAddr, endpoint: Option<u16>) -> bool {
         let is_known = self.addresses.iter().any(|candidate| candidate.address == address);
         if !is_known && self.addresses.len() < CANDIDATES_MAX {
             self.addresses.push(Candidate { address, tried: 0, is_out: false, endpoint });
         }
+        !is_known
     }
 
     /// Takes a name that has no address of these types (A, AAAA) yet.
     pub(crate) fn add_name(&mut self, name: &Name, unsought: [bool; 2]) {
         if unsought != [false; 2] && self.names.len() + name.octets().len() <= NAMES_OCTETS_MAX {
-            self.unknown.push(Unknown { at: self.names.len() as u16, unsought });
+            let at = self.names.len() as u16;
+            self.unknown.push(Unknown { at, unsought, fruit: Fruit::Unknown });
             self.names.extend_from_slice(name.octets());
         }
     }
 
-    /// The next name and type that is to be sought: one of a server of which nothing was sought first.
-    pub(crate) fn next_sought(&mut self) -> Option<(&Name, u16)> {
+    /// The next name and type that is to be sought: the other type of a name that has none of the first, else a name of which nothing was sought.
+    /// `vain`: how many names of one domain may be sought in vain, and of all; further names of that domain, or any, are as good as nothing.
+    pub(crate) fn next_sought(&mut self, vain: [usize; 2]) -> Option<(&Name, u16)> {
         if self.sought >= SOUGHT_MAX {
             return None;
         }
-        let wanted = |unknown: &Unknown| unknown.unsought.iter().filter(|is| **is).count();
-        let best = self.unknown.iter_mut().filter(|unknown| wanted(unknown) > 0).max_by_key(|u| wanted(u))?;
+        let worth = |unknown: &Unknown| match unknown.fruit {
+            Fruit::OtherType => 3,
+            _ => unknown.unsought.iter().filter(|is| **is).count(),
+        };
+        // Of a name that is being sought it is not known yet whether the other type is worth a question.
+        let is_left = |unknown: &Unknown| unknown.unsought != [false; 2] && unknown.fruit != Fruit::Sought;
+        let wanted = |unknown: &Unknown| is_left(unknown) && self.is_hopeful(unknown, vain);
+        let places = (0..self.unknown.len()).filter(|at| wanted(&self.unknown[*at]));
+        let best = places.max_by_key(|at| worth(&self.unknown[*at]))?;
+        let best = &mut self.unknown[best];
         let family = usize::from(!best.unsought[0]);
         best.unsought[family] = false;
+        best.fruit = Fruit::Sought;
         self.sought += 1;
-        let (name, _) = Name::split_from(self.names.get(usize::from(best.at)..)?).ok()?;
+        let at = usize::from(best.at);
+        let (name, _) = Name::split_from(self.names.get(at..)?).ok()?;
         Some((name, [rtype::A, rtype::AAAA][family]))
+    }
+
+    /// Whether fewer names than that of its domain, and of all, were sought in vain, or may turn out so (NXNSAttack, NRDelegation: hundreds of names of a
+    /// victim's zone). Where one of a domain was, a server of that domain that refuses counts as well.
+    fn is_hopeful(&self, unknown: &Unknown, [of_domain, of_all]: [usize; 2]) -> bool {
+        let domain = self.name_of(unknown).and_then(|name| name.parent());
+        let (mut same, mut same_out, mut all) = (0, 0, 0);
+        let are_out = !self.addresses.is_empty() && self.addresses.iter().all(|candidate| candidate.is_out);
+        for other in self.unknown.iter().filter(|other| other.at != unknown.at) {
+            let of_other = self.name_of(other).and_then(|name| name.parent());
+            let is_same = domain.zip(of_other).is_some_and(|(one, other)| one.eq_ignore_case(other));
+            match other.fruit {
+                Fruit::None | Fruit::Sought => {
+                    all += 1;
+                    same += usize::from(is_same);
+                }
+                Fruit::Address if are_out => same_out += usize::from(is_same),
+                _ => {}
+            }
+        }
+        same + if same > 0 { same_out } else { 0 } < of_domain && all < of_all
+    }
+
+    fn name_of(&self, unknown: &Unknown) -> Option<&Name> {
+        let rest = self.names.get(usize::from(unknown.at)..)?;
+        Name::split_from(rest).ok().map(|(name, _)| name)
     }
 
     /// Whether a name of a server is among those without address.
     pub(crate) fn has_name(&self, name: &Name) -> bool {
-        self.unknown.iter().any(|unknown| {
-            let rest = self.names.get(usize::from(unknown.at)..).unwrap_or_default();
-            Name::split_from(rest).is_ok_and(|(known, _)| known.eq_ignore_case(name))
-        })
+        self.place_of(name).is_some()
+    }
+
+    fn place_of(&self, name: &Name) -> Option<usize> {
+        let is_it = |unknown: &Unknown| self.name_of(unknown).is_some_and(|known| known.eq_ignore_case(name));
+        self.unknown.iter().position(is_it)
+    }
+
+    /// What came of seeking a name. `is_there`: it exists, though perhaps without such addresses; `addresses`: how many came, and how many of them are new.
+    pub(crate) fn came_to(&mut self, name: &Name, is_there: bool, addresses: [usize; 2]) {
+        let Some(unknown) = self.place_of(name).and_then(|at| self.unknown.get_mut(at)) else { return };
+        unknown.fruit = match addresses {
+            _ if unknown.fruit == Fruit::Address => Fruit::Address,
+            [_, new] if new > 0 => Fruit::Address,
+            [0, 0] if is_there && unknown.unsought != [false; 2] => Fruit::OtherType,
+            _ => Fruit::None,
+        };
+        if unknown.fruit == Fruit::None {
+            unknown.unsought = [false; 2];
+        }
+    }
+
+    /// Whether a candidate is known as one that does not serve the zone.
+    pub(crate) fn is_lame(&self, number: usize, zone: &Name, servers: &Servers, now: Moment) -> bool {
+        let candidate = self.addresses.get(number);
+        candidate.is_some_and(|candidate| servers.is_lame(&candidate.address, zone, now))
     }
 
     /// Where the one with this number is.

@@ -1,8 +1,15 @@
 //! The resolver in a small Internet of its own, in virtual time.
 
+mod configured;
+mod delegations;
+mod example;
+mod expired;
 mod explain;
-mod hard;
 mod held;
 mod lossy;
+mod many;
+mod names;
+mod outages;
 mod plain;
 mod scripted;
+mod transport;

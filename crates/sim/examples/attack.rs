@@ -1,10 +1,11 @@
 //! Puts the servers of a scenario on sockets, for real resolvers: `cargo run -p sim --example attack FILE FOLDER CONTROL`.
 //!
-//! Into FOLDER come `hints`, `anchor` (empty where the root is not signed), `first` and `questions`: name and type of what the file's clients ask one by one, and
-//! in floods, a line each. A datagram to CONTROL (address:port) is answered with what each server was asked. Every address of the file must be one of this host.
+//! Into FOLDER come `hints`, `anchor` (empty where the root is not signed), `first` and `questions`: when at the earliest (ms), name and type of what the
+//! file's clients ask one by one, and in floods, a line each. A datagram to CONTROL (address:port) is answered with what each server was asked. Every address of the file must be one of this host.
 
 use sim::records::Records;
 use sim::scenario::{Scenario, What};
+use sim::time::MILLISECOND;
 use sim::{export, sockets};
 use std::fs;
 use std::path::Path;
@@ -22,11 +23,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut first, mut questions) = (String::new(), String::new());
     for step in &scenario.steps {
         match &step.what {
-            What::Query(asked, _) => first += &format!("{} {}\n", asked.qname, rtype::Text(asked.qtype)),
+            What::Query(asked, _) => first += &format!("0 {} {}\n", asked.qname, rtype::Text(asked.qtype)),
             What::Flood(count, pattern, qtype) => {
                 for number in 0..*count {
                     let name = pattern.replace('N', &number.to_string());
-                    questions += &format!("{name} {}\n", rtype::Text(*qtype));
+                    questions +=
+                        &format!("{} {name} {}\n", step.at.unwrap_or(0) / MILLISECOND, rtype::Text(*qtype));
                 }
             }
             _ => {}

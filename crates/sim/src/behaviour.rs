@@ -16,10 +16,11 @@ pub(crate) use change::{InPlace, change, in_place};
 
 use crate::reply::Reply;
 use crate::{Micros, Random};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use wire::header;
 use wire::render::Section;
-use wire::{NameBuf, Transport};
+use wire::{Name, NameBuf, Transport};
 
 /// What a server does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,17 +194,19 @@ pub struct Behaviour {
     pub when: When,
     /// For how many queries all held but `after` and `times`.
     met: u32,
+    /// The same by the two labels next to the root, for what goes deeper with each query of one name.
+    met_below: HashMap<Vec<u8>, u32>,
 }
 
 impl Behaviour {
     /// An action for each query.
     pub fn always(action: Action) -> Behaviour {
-        Behaviour { action, when: When::default(), met: 0 }
+        Behaviour { action, when: When::default(), met: 0, met_below: HashMap::new() }
     }
 
     /// An action for some.
     pub fn when(action: Action, when: When) -> Behaviour {
-        Behaviour { action, when, met: 0 }
+        Behaviour { action, when, met: 0, met_below: HashMap::new() }
     }
 
     /// Whether it applies to a query; counts those for which it does.
@@ -228,6 +231,9 @@ impl Behaviour {
             return false;
         }
         self.met += 1;
+        if self.action == Action::Referrals {
+            *self.met_below.entry(top(&asked.qname)).or_insert(0) += 1;
+        }
         self.met > when.after && when.times.is_none_or(|times| self.met - when.after <= times)
     }
 
@@ -236,10 +242,20 @@ impl Behaviour {
         self.when.from.is_none_or(|from| now >= from) && self.when.until.is_none_or(|until| now < until)
     }
 
-    /// For how many queries it applied.
-    pub(crate) fn count(&self) -> u32 {
-        self.met
+    /// For how many queries it applied; where it counts names for themselves, those of this one.
+    pub(crate) fn count(&self, qname: &Name) -> u32 {
+        match self.action {
+            Action::Referrals => self.met_below.get(&top(qname)).copied().unwrap_or(0),
+            _ => self.met,
+        }
     }
+}
+
+/// The two labels of a name next to the root, in lower case.
+fn top(name: &Name) -> Vec<u8> {
+    let above = name.label_count().saturating_sub(2);
+    let top = (0..above).fold(name, |name, _| name.parent().unwrap_or(Name::root()));
+    top.octets().to_ascii_lowercase()
 }
 
 impl Having {

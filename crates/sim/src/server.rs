@@ -165,8 +165,9 @@ impl ModelServer {
         let mut all = std::mem::take(&mut self.behaviours);
         let in_force: Vec<usize> =
             (0..all.len()).filter(|&number| all[number].applies(query, transport, now, random)).collect();
+        let qname = query.question.as_ref().map_or_else(wire::NameBuf::root, |asked| asked.qname.clone());
         let in_force: Vec<(&Action, u32)> =
-            in_force.iter().map(|&number| (&all[number].action, all[number].count())).collect();
+            in_force.iter().map(|&number| (&all[number].action, all[number].count(&qname))).collect();
         let sent = self.act(&in_force, query, transport, at, random);
         self.behaviours = std::mem::take(&mut all);
         sent

@@ -43,3 +43,27 @@ fn the_small_resolver_passes_what_is_simple() {
         eprintln!("{}", report.text(usize::MAX));
     }
 }
+
+/// Scenarios that the page about attacks names are there, and those of attacks stand there.
+#[test]
+fn attacks_have_their_scenarios() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/design/attacks.md")).expect("the page");
+    let folder = root.join("tests/scenario/resolver");
+    let is_word = |text: &str| {
+        let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !text.is_empty() && text.chars().all(is_part)
+    };
+    let mut named = Vec::new();
+    for line in page.lines().filter(|line| line.starts_with('|')) {
+        let ticked = line.split('`').skip(1).step_by(2);
+        let paths = ticked.filter(|text| text.split_once('/').is_some_and(|(a, b)| is_word(a) && is_word(b)));
+        named.extend(paths.map(|path| folder.join(path).with_extension("scn")));
+    }
+    assert!(named.len() > 80, "{}", named.len());
+    let gone: Vec<_> = named.iter().filter(|path| !path.is_file()).collect();
+    assert!(gone.is_empty(), "{gone:?}");
+    let of_attacks = files(&folder.join("attack"), "");
+    let unnamed: Vec<_> = of_attacks.iter().filter(|path| !named.contains(path)).collect();
+    assert!(unnamed.is_empty(), "{unnamed:?}");
+}

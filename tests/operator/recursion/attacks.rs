@@ -34,18 +34,38 @@ const CONTROL: &str = "127.0.0.100:5300";
 const PACE: Duration = Duration::from_millis(2);
 /// The longest that a class may go on for after its last question.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// When nobody was asked for so long, it is over: longer than the time-outs of resolvers.
+/// When nobody was asked for so long, it is over: longer than the time-outs of resolvers ...
 const QUIET: Duration = Duration::from_secs(4);
+/// ... and where all clients have their answers, what still goes on does so at once.
+const QUIET_ANSWERED: Duration = Duration::from_millis(800);
 
 /// What a class cost a resolver.
 struct Cost {
     kind: Kind,
     questions: usize,
-    answered: usize,
+    answered: Answered,
     /// What servers were asked.
     queries: u64,
     /// Of all threads of the resolver, in user space and in the system.
     processor: Duration,
+}
+
+/// Answers that came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answered {
+    all: usize,
+    /// Those that say what there is: NOERROR, NXDOMAIN.
+    found: usize,
+}
+
+impl Answered {
+    fn take(&mut self, socket: &UdpSocket) {
+        let mut room = [0; 4096];
+        while socket.recv(&mut room).is_ok() {
+            self.all += 1;
+            self.found += usize::from(matches!(room[3] & 0xf, 0 | 3));
+        }
+    }
 }
 
 impl Cost {
@@ -96,14 +116,15 @@ impl Servers {
         await_some(|| "the counts".to_owned(), || self.try_count())
     }
 
-    fn questions(&self, file: &str) -> Vec<Query> {
-        let text = self.read(file);
-        let questions = text.lines().filter_map(|line| line.split_once(' '));
-        let query = |(number, (name, qtype)): (u16, (&str, &str))| {
+    /// The questions of a file, each not before its time.
+    fn questions(&self, file: &str) -> Vec<(Duration, Query)> {
+        let query = |(number, line): (u16, &str)| {
+            let [millis, name, qtype] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
             let qtype = rtype::number(qtype).expect("a type");
-            Query::new(name, qtype).flags(flag::RD).edns(1232).id(number)
+            let query = Query::new(name, qtype).flags(flag::RD).edns(1232).id(number);
+            (Duration::from_millis(millis.parse().expect("a number")), query)
         };
-        (0..).zip(questions).map(query).collect()
+        (0..).zip(self.read(file).lines()).map(query).collect()
     }
 }
 
@@ -112,7 +133,7 @@ fn cost(class: &str, kind: Kind) -> Cost {
     let servers = Servers::start(class);
     let resolver = start(kind, servers.files.path());
     let to: SocketAddr = kind.address().parse().expect("an address");
-    for query in servers.questions("first") {
+    for (_, query) in servers.questions("first") {
         drop(udp_within(to, &query.octets(), Duration::from_secs(5)));
     }
     let questions = servers.questions("questions");
@@ -120,29 +141,28 @@ fn cost(class: &str, kind: Kind) -> Cost {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(to).expect("a way");
     socket.set_nonblocking(true).expect("a mode");
-    let mut answered = 0;
-    let mut room = [0; 4096];
-    let mut take = || {
-        while socket.recv(&mut room).is_ok() {
-            answered += 1
-        }
-    };
-    for query in &questions {
+    let mut answered = Answered::default();
+    let begin = Instant::now();
+    for (earliest, query) in &questions {
+        std::thread::sleep(earliest.saturating_sub(begin.elapsed()));
         // Whatever is lost is counted as not answered.
         drop(socket.send(&query.octets()));
-        take();
+        answered.take(&socket);
         std::thread::sleep(PACE);
     }
     let (begin, mut last, mut since) = (Instant::now(), servers.count(), Instant::now());
-    while begin.elapsed() < PATIENCE && since.elapsed() < QUIET {
+    while begin.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(100));
-        take();
+        answered.take(&socket);
+        let quiet = if answered.all == questions.len() { QUIET_ANSWERED } else { QUIET };
+        if since.elapsed() > quiet {
+            break;
+        }
         let count = servers.count();
         if count != last {
             (last, since) = (count, Instant::now());
         }
     }
-    take();
     let processor = processor_time(&resolver).saturating_sub(processor);
     Cost { kind, questions: questions.len(), answered, queries: last - queries, processor }
 }
@@ -157,6 +177,15 @@ fn processor_time(resolver: &Running) -> Duration {
     Duration::from_nanos(tasks.flatten().map(|task| of_task(&task.path())).sum())
 }
 
+/// Removed with all that is in it.
+struct Namespace(String);
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        leave(&self.0);
+    }
+}
+
 /// Runs classes against resolvers in a namespace of their own; returns what each cost, and a table of it.
 fn costs(classes: &[&str], kinds: &[Kind]) -> Option<Vec<Vec<Cost>>> {
     let run = || {
@@ -164,7 +193,7 @@ fn costs(classes: &[&str], kinds: &[Kind]) -> Option<Vec<Vec<Cost>>> {
         addresses.extend((1..=9).map(|last| format!("192.0.2.{last}")));
         addresses.extend((2..=9).map(|last| format!("127.0.0.{last}")));
         let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
-        let namespace = enter(&addresses)?;
+        let _namespace = Namespace(enter(&addresses)?);
         let costs: Vec<Vec<Cost>> = classes
             .iter()
             .map(|class| {
@@ -173,7 +202,6 @@ fn costs(classes: &[&str], kinds: &[Kind]) -> Option<Vec<Vec<Cost>>> {
                 row
             })
             .collect();
-        leave(&namespace);
         Some(costs)
     };
     std::thread::scope(|scope| match scope.spawn(run).join() {
@@ -182,20 +210,24 @@ fn costs(classes: &[&str], kinds: &[Kind]) -> Option<Vec<Vec<Cost>>> {
     })
 }
 
-/// A class in a line: queries, microseconds of processor time, and share answered, of each resolver.
+/// A class in a line: queries, microseconds of processor time, share answered, and share found, of each resolver.
 fn line(class: &str, row: &[Cost]) -> String {
     let mut line = format!("{class:18}");
     for cost in row {
-        let share = 100 * cost.answered / cost.questions.max(1);
+        let share = |count: usize| 100 * count / cost.questions.max(1);
+        let (answered, found) = (share(cost.answered.all), share(cost.answered.found));
         let (queries, micros) = (cost.queries_each(), cost.micros_each());
-        let _ = write!(line, " | {} {queries:7.2} q {micros:7.0} us {share:3} %", cost.kind.label());
+        let _ =
+            write!(line, " | {} {queries:6.2} q {micros:5.0} us {answered:3} {found:3} %", cost.kind.label());
     }
     line
 }
 
 /// All classes; what is to be the same or less than with the best of the others, in queries for each question.
-const CLASSES: [&str; 21] = [
+const CLASSES: [&str; 23] = [
     "nxns",
+    "nxns-few",
+    "servfail-without-edns",
     "idns",
     "nr-delegation",
     "tsuname",
@@ -221,6 +253,29 @@ const CLASSES: [&str; 21] = [
 /// How many queries a question more than the best of the others are within what chance does (retransmissions, which server is asked first).
 const CHANCE: f64 = 0.25;
 
+/// Classes in which another one needs fewer: so many at most, and why.
+const EXPLAINED: [(&str, f64, &str); 7] = [
+    (
+        "nxns",
+        2.2,
+        "the recursor asks the victim nothing when there are 500 names; with 20 it asks more than Zonda",
+    ),
+    ("nr-delegation", 1.2, "one name more than BIND: one of two servers may be lame"),
+    ("camp", 1.2, "one alias more than the recursor follows"),
+    ("alias-chain", 1.2, "the same"),
+    (
+        "self-referral",
+        1.1,
+        "Unbound takes a server that is lame for one name as lame for all, which anybody could have for any zone",
+    ),
+    (
+        "bogus",
+        1.1,
+        "keys that are bogus are fetched anew for each question: one server or datagram must not make a zone bogus",
+    ),
+    ("nsec3-iterations", 1.2, "Unbound believes a denial of a part of a name that proves nothing"),
+];
+
 #[track_caller]
 fn check(classes: &[&str], kinds: &[Kind]) {
     let Some(costs) = costs(classes, kinds) else { return };
@@ -228,7 +283,8 @@ fn check(classes: &[&str], kinds: &[Kind]) {
     for (class, row) in classes.iter().zip(&costs) {
         let [zonda, peers @ ..] = &row[..] else { continue };
         let best = peers.iter().map(Cost::queries_each).fold(f64::INFINITY, f64::min);
-        if zonda.queries_each() > best * 1.05 + CHANCE {
+        let explained = EXPLAINED.iter().find(|(name, ..)| name == class).map_or(0.0, |(_, more, _)| *more);
+        if zonda.queries_each() > best * 1.05 + CHANCE + explained {
             more.push(line(class, row));
         }
     }

@@ -192,17 +192,18 @@ impl Internet {
         let files = self.files.path();
         let settings = format!(
             "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
-             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n{more}",
+             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n",
             scratch.path().join("control.sock").display(),
             files.join("hints").display(),
             files.join("anchor").display()
         );
+        let (base, settings) = (settings.clone(), settings + more);
         let config = scratch.path().join("zonda.toml");
         fs::write(&config, settings).expect("the settings");
         let mut command = Command::new(program());
         command.args(["serve", "--config", text(&config)]).current_dir(scratch.path());
         let process = Guarded::spawn(command, scratch.path());
-        Resolver { process, scratch, address: address.to_owned() }
+        Resolver { process, scratch, base, address: address.to_owned() }
     }
 
     /// The file of trust anchors.
@@ -228,6 +229,8 @@ impl Internet {
 pub struct Resolver {
     process: Guarded,
     scratch: TempDir,
+    /// Its settings without what a test adds.
+    base: String,
     address: String,
 }
 
@@ -248,6 +251,14 @@ impl Resolver {
     /// Whether its log says that it serves.
     pub fn has_begun(&self) -> bool {
         self.log().contains("INFO serving ")
+    }
+
+    /// Has it go by other lines at the end of its settings.
+    pub fn reload(&self, more: &str) {
+        let config = self.scratch.path().join("zonda.toml");
+        fs::write(config, format!("{}{more}", self.base)).expect("the settings");
+        let said = self.ctl(&["reload"]);
+        assert!(!said.contains("zonda: "), "{said}");
     }
 
     /// Where it is asked.

@@ -270,3 +270,31 @@ fn a_start_with_other_settings_keeps_the_rest() {
         assert!(is_kept(&resolver, "www.signed.org"));
     });
 }
+
+#[test]
+fn what_the_cache_says_of_itself() {
+    in_internet(|internet| {
+        let state = tempfile::tempdir().expect("a folder");
+        let more = kept_in(state.path());
+        let stats = |resolver: &Resolver| -> serde_json::Value {
+            serde_json::from_str(&resolver.ctl(&["--json", "cache", "stats"])).expect("one reply")
+        };
+        let resolver = internet.resolver(&more);
+        (0..4).for_each(|_| check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &WWW));
+        let said = stats(&resolver);
+        assert_eq!([&said["hits"], &said["misses"], &said["restored"]], [3, 1, 0], "{said}");
+        let number = |what: &str| said[what].as_u64().expect("a number");
+        assert!(number("entries") > 0 && number("puts") >= number("entries"), "{said}");
+        let sizes = [number("entry_octets"), number("resident_octets"), number("octets")];
+        assert!(sizes[0] > 0 && sizes.is_sorted() && sizes[2] <= 256 << 20, "{said}");
+        drop(resolver);
+        let resolver = internet.resolver(&more);
+        let taken = taken_in(&resolver);
+        assert_eq!(stats(&resolver)["restored"], taken);
+        let text = resolver.ctl(&["cache", "stats"]);
+        assert!(
+            text.contains(&format!("\nrestored     {taken} entries kept from before the start\n")),
+            "{text}"
+        );
+    });
+}

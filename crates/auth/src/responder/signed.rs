@@ -41,6 +41,7 @@ impl Responder {
         response: &mut [u8],
     ) -> Option<usize> {
         let unsigned = Query { tsig: None, ..*query };
+        self.has_tsig = true;
         let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
         let response = &mut response[..limit];
         match tsig::verify(query.message, &server.keys, client.now) {

@@ -57,7 +57,9 @@ impl Shard {
         if is_proven {
             writer.ghosts.insert(ghost_hash(&put.home, put.home.tag(put.key.subject)));
         }
-        self.write(writer, put, put.entry, &neighbours)
+        let is_kept = self.write(writer, put, put.entry, &neighbours);
+        writer.counts.restored += u64::from(is_kept);
+        is_kept
     }
 
     /// What else is known of the name; `None`: something of that stands against the entry.

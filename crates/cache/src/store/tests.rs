@@ -258,6 +258,58 @@ fn evicts_and_stays_right() {
     assert!(counts.octets < 1 << 20, "{counts:?}");
 }
 
+/// What is counted is what a plain count says: of a cache in which entries come, are replaced, are read, taken out, flushed, leave and expire.
+#[test]
+fn counts_are_true() {
+    let (cache, mut random, mut copied) = (cache(OCTETS_MIN), Random::new(7), Copied::new());
+    let (mut puts, mut refused, mut came, mut taken_out) = (0, 0, 0, 0);
+    for round in 0..60_000_u64 {
+        let (number, now) = (random.below(30_000), Moment(round * 10));
+        let owner = host(number);
+        let key = Key::rrset(&owner, 1);
+        match random.below(100) {
+            0 => taken_out += cache.flush(&Flush::Name(owner.clone()), now) as u64,
+            1 => {
+                taken_out += u64::from(cache.peek(&key, &mut copied).is_some());
+                cache.remove(&key);
+            }
+            2..30 => drop(cache.get(&key, &mut copied)),
+            what => {
+                let is_new = cache.peek(&key, &mut copied).is_none();
+                let octets = vec![0; 4 + random.index(200)];
+                let list = list(&octets);
+                let rank = if what < 60 { Rank::Additional } else { Rank::Authoritative };
+                let ttl = 1 + random.below(300) as u32;
+                let is_put = cache.put(&key, &Entry { rank, ttl, ..entry(list.list()) }, now, now);
+                puts += u64::from(is_put);
+                refused += u64::from(!is_put);
+                came += u64::from(is_put && is_new);
+            }
+        }
+    }
+    let (mut entries, mut octets) = (0, 0);
+    for number in 0..30_000 {
+        let owner = host(number);
+        if cache.peek(&Key::rrset(&owner, 1), &mut copied).is_some() {
+            entries += 1;
+            octets += u64::from(u16::from_le_bytes([copied.octets[0], copied.octets[1]])) * 8;
+        }
+    }
+    let counts = cache.counts();
+    let left = counts.evicted + counts.evicted_unread + counts.evicted_index + counts.expired;
+    assert_eq!(
+        [counts.entries, counts.octets, counts.puts, counts.refused],
+        [entries, octets, puts, refused]
+    );
+    assert_eq!(came, entries + left + taken_out, "{counts:?}");
+    let each = [counts.evicted, counts.evicted_unread, counts.expired, refused, taken_out];
+    assert!(each.iter().all(|count| *count > 100), "{counts:?}");
+    let kinds = cache.kinds();
+    assert_eq!(kinds[0], (Kind::Data, entries, octets));
+    let resident = cache.resident_octets();
+    assert!(octets as usize <= resident && resident <= cache.octets(), "{resident}");
+}
+
 /// What the parts take together, and how full they get with names as short as can be.
 #[test]
 fn memory_as_configured() {
@@ -663,6 +715,11 @@ mod long {
         println!(
             "{counts:?}, resident {grown} of {octets}, {:.1} octets an entry",
             grown as f64 / counts.entries as f64
+        );
+        let said = cache.resident_octets();
+        assert!(
+            cfg!(debug_assertions) || (grown <= said + octets / 100 && said <= grown + octets / 40),
+            "{said}"
         );
         assert!((0.95..=1.0).contains(&(grown as f64 / octets as f64)) && counts.entries > 7_000_000);
     }

@@ -76,11 +76,17 @@ fn name_of(text: &str) -> Result<NameBuf, String> {
 
 fn stats(recursion: &Recursion) -> CacheStats {
     let counts = recursion.cache.counts();
+    let asked =
+        recursion.counts().into_iter().fold(recursive::Counters::default(), |sum, of| sum.sum(of.answers));
     CacheStats {
         entries: counts.entries,
         entry_octets: counts.octets,
         octets: recursion.cache.octets() as u64,
+        resident_octets: recursion.cache.resident_octets() as u64,
+        hits: asked.hits,
+        misses: asked.misses,
         puts: counts.puts,
+        restored: counts.restored,
         refused: counts.refused,
         evicted_unread: counts.evicted_unread,
         evicted: counts.evicted + counts.evicted_index,

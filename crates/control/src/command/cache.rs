@@ -36,8 +36,16 @@ pub struct CacheStats {
     pub entry_octets: u64,
     /// Octets of all of it, which is what was set.
     pub octets: u64,
+    /// Octets of these that have been written since the start, at most.
+    pub resident_octets: u64,
+    /// Answers that were given from it.
+    pub hits: u64,
+    /// Questions that had to be found out.
+    pub misses: u64,
     /// Entries that were put.
     pub puts: u64,
+    /// Of these, kept from before the start.
+    pub restored: u64,
     /// Refused, as something was believed more, or flushed.
     pub refused: u64,
     /// Left for room without having been read a second time.

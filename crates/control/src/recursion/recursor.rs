@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cache::Moment;
 use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
+use recursive::policy::{Asker, Decision};
 use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
@@ -109,6 +110,7 @@ impl Recursor {
             self.desk.open(driver.waker());
             self.is_configured = true;
         }
+        self.replies.logs_failures = self.terms.logs_failures;
         driver.upstream().configure(Arc::clone(&self.terms.upstream));
     }
 
@@ -136,10 +138,23 @@ impl Recursor {
             Client { transport: context.transport, address: &context.client, is_proved: context.is_proved };
         let known = (&self.terms.policy, &self.shared.cache);
         let served = self.replies.answers.serve(query, &client, known, time, room);
-        if let Some(ask) = self.replies.answers.due() {
+        if self.terms.prefetches
+            && let Some(ask) = self.replies.answers.due()
+        {
             self.replies.later.push(Later::of(&ask, None));
         }
+        if self.replies.answers.is_told() {
+            let asked = self.replies.answers.waiting();
+            self.replies.said.asked((asked.name(), asked.qtype()), context.client.ip(), time.now);
+        }
         served
+    }
+
+    /// Whether a client may have recursion, perhaps once it has proved its address.
+    pub(crate) fn is_for(&self, context: &Context) -> bool {
+        let Context { client, transport, is_proved, .. } = *context;
+        let asker = Asker { address: client.ip(), transport, is_proved: is_proved || transport.is_stream() };
+        self.terms.policy.clients.decide(&asker) != Decision::Denied
     }
 
     /// Says REFUSED to the query that was just served so.

@@ -13,6 +13,7 @@ use wire::iana::{ede, rcode, rtype};
 
 use super::anchors::Found;
 use super::recursor::{Later, Message};
+use super::said::Said;
 
 /// Where a client's answer goes.
 pub(super) struct Seat {
@@ -39,6 +40,9 @@ pub(super) struct Replies {
     pub abandoned: Vec<Waiter>,
     /// The look at keys that is taken, and who wants to know.
     look: Option<(Waiter, Sender<Found>)>,
+    /// Lines for the log, and whether failures are among them.
+    pub said: Said,
+    pub logs_failures: bool,
     /// Replies that the event had no room for.
     left: Vec<(Ticket, Vec<u8>)>,
     scratch: Vec<u8>,
@@ -52,6 +56,8 @@ impl Replies {
             later: Vec::new(),
             abandoned: Vec::new(),
             look: None,
+            said: Said::default(),
+            logs_failures: false,
             left: Vec::new(),
             scratch: vec![0; usize::from(u16::MAX)],
         }
@@ -124,6 +130,10 @@ impl Replies {
             if taken.fate == Fate::Reply {
                 self.waiters.replied(&taken, octets, now);
             }
+            if self.logs_failures {
+                let asked = (taken.waiting.name(), taken.waiting.qtype());
+                self.said.failed(asked, &[Some(why)], Some("it goes on to be found out"), now);
+            }
             self.send(taken.ticket, octets, driver);
         }
     }
@@ -155,6 +165,10 @@ impl Replies {
                 Replied::Ask => return self.ask_again(taken),
                 Replied::Octets(octets) => {
                     self.waiters.replied(&taken, octets, time.now);
+                    if self.logs_failures && rcode_of(&self.scratch[..octets]) == rcode::SERVFAIL {
+                        let asked = (taken.waiting.name(), taken.waiting.qtype());
+                        self.said.failed(asked, &outcome.edes, outcome.reason, time.now);
+                    }
                     octets
                 }
             },
@@ -215,4 +229,9 @@ impl Replies {
             }
         }
     }
+}
+
+/// The response code in the header.
+fn rcode_of(response: &[u8]) -> u16 {
+    response.get(3).map_or(0, |octet| u16::from(octet & 15))
 }

@@ -1,29 +1,27 @@
 //! What the settings mean to resolver, answers, upstream sockets and validation: one value that workers take over as a whole.
 
+mod policy;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use auth::access::{self, Access, Kind, Prefix};
+use auth::access::Prefix;
 use net::{Ports, UpstreamSettings};
-use recursive::dns64::{self, Dns64};
-use recursive::local::{self, Local, Source, Zone};
-use recursive::names::Names;
-use recursive::networks::Networks;
-use recursive::policy::{Asker, Clients, Decision, Policy};
-use recursive::rebinding::Rebinding;
+use recursive::policy::Policy;
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection};
 use validate::Anchors;
 use validate::rfc5011::Managed;
+use wire::Name;
 use wire::iana::rtype;
-use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
 
 use super::premises::Premises;
 use super::secured::{Secured, protection};
 use crate::read::read_bounded;
+use crate::settings::Settings;
+use crate::settings::access::machine_addresses;
 use crate::settings::resolver::{names, ports, prefixes};
-use crate::settings::{LocalZoneSettings, Settings};
 
 /// Files of hints and anchors longer than this are none: a few dozen records.
 const FILE_OCTETS_MAX: u64 = 1 << 20;
@@ -41,6 +39,12 @@ pub(crate) struct Terms {
     pub(super) premises: Arc<Premises>,
     /// How long what is learned from now on is kept.
     pub(super) limits: cache::Limits,
+    /// Anybody may recurse.
+    pub is_open: bool,
+    /// Answers that something failed are told to the log.
+    pub logs_failures: bool,
+    /// What is about to expire is asked for anew.
+    pub prefetches: bool,
     /// What clients get.
     pub policy: Policy,
     /// How things are found out.
@@ -63,16 +67,29 @@ impl Terms {
         let resolver = &settings.resolver;
         let resolve = resolve(settings)?;
         let is_renewing = resolver.validate && resolver.anchor_renewal;
+        let policy = policy::policy(settings, server, version);
         Ok(Terms {
             version,
             premises: Arc::new(Premises::of(settings, &resolve.anchors)),
             limits: limits(settings),
-            policy: policy(settings, server, version),
+            is_open: policy::is_open(settings, &policy.clients),
+            logs_failures: resolver.log_failures,
+            prefetches: resolver.prefetch,
+            policy,
             seeds: is_renewing.then(|| super::anchors::seeds(&resolve.anchors)),
             resolve,
             upstream: upstream(resolver),
             secured: Secured::new(settings)?,
         })
+    }
+
+    /// Warns of an open resolver, which becomes a tool for attacks on others within hours.
+    pub(super) fn warn_if_open(&self) {
+        if self.is_open {
+            tracing::warn!(
+                "recursion of [access] lets in anybody, over UDP too: such a resolver is used for attacks on others; name networks, or demand that addresses be proved (`proved = true`)"
+            );
+        }
     }
 }
 
@@ -123,10 +140,31 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
         stale_after_ms: (resolver.stale_seconds > 0).then_some(u64::from(resolver.stale_after_ms)),
         not_servers: prefixes(&resolver.never_ask)
             .iter()
+            .chain(&own_addresses(&settings.server.listen))
             .map(|prefix| resolve::response::Prefix::new(prefix.address(), prefix.length()))
             .collect(),
         ..default
     })
+}
+
+/// Addresses at whose port 53 this server listens, where delegations would have it ask itself: all of the machine's where it listens at all.
+fn own_addresses(listen: &[SocketAddr]) -> Vec<Prefix> {
+    let whole = |ip: IpAddr| Prefix::of(ip, if ip.is_ipv4() { 32 } else { 128 });
+    let at_port = listen.iter().filter(|address| address.port() == PORT_PLAIN).map(SocketAddr::ip);
+    let mut own: Vec<Prefix> = Vec::new();
+    for ip in at_port {
+        match ip.is_unspecified() {
+            // An IPv6 socket takes what comes over IPv4 too.
+            true => own.extend(
+                machine_addresses()
+                    .into_iter()
+                    .filter(|here| ip.is_ipv6() || here.is_ipv4())
+                    .filter_map(whole),
+            ),
+            false => own.extend(whole(ip)),
+        }
+    }
+    own
 }
 
 /// Where trust begins and ends: at the anchors of the file, or those that are built in, and not at stub zones that are not validated.
@@ -204,98 +242,25 @@ fn configured(settings: &Settings) -> Vec<Configured> {
     .collect()
 }
 
-fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
-    let resolver = &settings.resolver;
-    let private = networks(&prefixes(&resolver.private_addresses));
-    Policy {
-        version,
-        clients: recursing(server.access.clone()),
-        answers_without_rd: resolver.without_recursion == "cache",
-        udp_payload_octets: server.udp_payload_octets,
-        rotates: resolver.rotate,
-        misses_per_second: resolver.misses_per_second,
-        cuts_below_unproved: false,
-        stale_seconds: resolver.stale_seconds,
-        points: Names::new(&points(settings)),
-        nsid: server.nsid.clone(),
-        cookies: server.cookies,
-        demands_cookies: server.demands_cookies,
-        local: local(settings),
-        dns64: dns64(settings),
-        rebinding: (!private.is_empty()).then(|| Rebinding {
-            networks: private,
-            allowed: Names::new(&names(&resolver.private_names)),
-            ..Rebinding::usual()
-        }),
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_does_not_ask_itself() {
+        let own = |listen: &[&str]| -> Vec<String> {
+            let listen: Vec<SocketAddr> = listen.iter().map(|text| text.parse().unwrap()).collect();
+            own_addresses(&listen).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            own(&["192.0.2.53:53", "192.0.2.54:5300", "[2001:db8::53]:53"]),
+            ["192.0.2.53/32", "2001:db8::53/128"]
+        );
+        // All that the machine has.
+        assert!(own(&["0.0.0.0:53"]).contains(&"127.0.0.1/32".to_owned()));
+        assert!(own(&["0.0.0.0:53"]).iter().all(|prefix| prefix.ends_with("/32")));
+        assert!(own(&["[::]:53"]).contains(&"127.0.0.1/32".to_owned()));
+        assert!(own(&["0.0.0.0:5300"]).is_empty());
     }
-}
-
-fn networks(prefixes: &[Prefix]) -> Networks {
-    Networks::new(&prefixes.iter().map(|prefix| (prefix.address(), prefix.length())).collect::<Vec<_>>())
-}
-
-/// Those whom access lists let recurse.
-fn recursing(access: Access) -> Clients {
-    Clients::By(Arc::new(move |asker: &Asker| {
-        let Asker { address, transport, is_proved } = *asker;
-        let asker = access::Asker { address: address.to_canonical(), transport, is_proved, key: None };
-        match access.decide(Kind::Recursion, zone::catalog::Group::default(), &asker) {
-            access::Decision::Allowed => Decision::Allowed,
-            access::Decision::Unproved => Decision::Unproved,
-            access::Decision::Denied => Decision::Denied,
-        }
-    }))
-}
-
-fn dns64(settings: &Settings) -> Option<Dns64> {
-    let resolver = &settings.resolver;
-    let prefix = |prefix: &Prefix| match prefix.address() {
-        IpAddr::V6(address) => dns64::Prefix::new(address, prefix.length()),
-        IpAddr::V4(_) => None,
-    };
-    let made: Vec<dns64::Prefix> = prefixes(&resolver.dns64_prefixes).iter().filter_map(prefix).collect();
-    let excluded: Vec<(IpAddr, u8)> =
-        prefixes(&resolver.dns64_exclude).iter().map(|prefix| (prefix.address(), prefix.length())).collect();
-    Dns64::new(&made, &excluded, Networks::default(), Clients::All)
-}
-
-/// Names from which on downwards others are asked than those that the DNS names.
-fn points(settings: &Settings) -> Vec<NameBuf> {
-    let forwards = settings.forwards.iter().filter_map(|(_, forward)| forward.name.clone());
-    let stubs = settings.stubs.iter().filter_map(|(_, stub)| stub.name.clone());
-    forwards.chain(stubs).collect()
-}
-
-/// Names that are answered from here. Those that are resolved in a way of their own are not special.
-fn local(settings: &Settings) -> Local {
-    let mut source = Source { has_dns64: !settings.resolver.dns64_prefixes.is_empty(), ..Source::default() };
-    source.exceptions = names(&settings.resolver.not_special);
-    source.exceptions.extend(points(settings).into_iter().filter(|name| !name.is_root()));
-    for (_, local) in &settings.local_zones {
-        let Some(name) = &local.name else { continue };
-        source.zones.push(Zone::new(name.clone(), kind(local)));
-        let records = local_records(local, name).flatten();
-        source.records.extend(records.map(|record| {
-            let RecordBuf { owner, rtype, ttl, rdata } = record;
-            local::Record { owner, rtype, ttl, rdata: rdata.into() }
-        }));
-    }
-    Local::new(&source)
-}
-
-fn kind(local: &LocalZoneSettings) -> local::Kind {
-    match local.kind.as_str() {
-        "transparent" => local::Kind::Transparent,
-        "redirect" => local::Kind::Redirect,
-        "nxdomain" => local::Kind::NxDomain,
-        "nodata" => local::Kind::NoData,
-        "refuse" => local::Kind::Refuse,
-        "drop" => local::Kind::Drop,
-        _ => local::Kind::Static,
-    }
-}
-
-/// The records of a local zone, each line read by itself.
-pub(crate) fn local_records(local: &LocalZoneSettings, name: &Name) -> impl Iterator<Item = Vec<RecordBuf>> {
-    local.records.texts().iter().filter_map(move |line| zonefile::records(line, name).ok())
 }

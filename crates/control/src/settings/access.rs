@@ -2,6 +2,7 @@
 
 mod local;
 
+pub(crate) use local::machine_addresses;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 

@@ -80,7 +80,7 @@ section! {
         source_addresses: Names = Names::default(), Range::TextsOrNone("an address"), start;
         /// The ports that servers are asked from, chosen at random for each query.
         source_ports: String = "1024-65535".into(), Range::Any, start;
-        /// Addresses that are never asked, whoever says that they are servers.
+        /// Addresses that are never asked, whoever says that they are servers; nor are those at whose port 53 this server listens.
         never_ask: Names = texts(&SPECIAL_ADDRESSES), PREFIXES, live;
         /// How much of a name servers are told that need not know all of it (RFC 9156): `off` (all), `relaxed` (as little as possible, all of it where a server
         /// takes that badly) or `strict` (as little as possible, whatever becomes of it).
@@ -110,8 +110,12 @@ section! {
         dns64_prefixes: Names = Names::default(), PREFIXES, live;
         /// IPv6 addresses that count as none there, beside mapped IPv4 addresses.
         dns64_exclude: Names = Names::default(), PREFIXES, live;
+        /// Networks whose clients get such addresses. Empty: all who may recurse.
+        dns64_clients: Names = Names::default(), PREFIXES, live;
         /// How many questions that nothing is known of are found out a second for one network of clients (`prefix-v4`, `prefix-v6` of `[tcp]`), by each worker; 0: as many as come.
         misses_per_second: u32 = 0, Range::Number("questions", 0, 1_000_000), live;
+        /// Whether the log has a line for each question that came to SERVFAIL, with why; ten a second of each worker at most.
+        log_failures: bool = false, Range::Any, live;
         /// Queries that may wait for servers at a time, of each worker.
         waiting: u32 = 16_384, Range::Number("queries", 64, 32_768), live;
     }
@@ -150,19 +154,22 @@ section! {
 }
 
 /// What a local zone answers beside its records.
-pub(super) const LOCAL_KINDS: [&str; 7] =
-    ["transparent", "static", "redirect", "nxdomain", "nodata", "refuse", "drop"];
+pub(super) const LOCAL_KINDS: [&str; 9] =
+    ["transparent", "typetransparent", "static", "redirect", "nxdomain", "nodata", "null", "refuse", "drop"];
 
 section! {
     /// Names that are answered from here, without anybody being asked.
     pub struct LocalZoneSettings in "local-zone" {
         /// The name from which on downwards it holds.
         name: Option<NameBuf> = None, Range::Any, live;
-        /// What names get that have no `records`: resolved like others (`transparent`), denied (`static`), the records of the zone's own name (`redirect`), NXDOMAIN
-        /// or NODATA whatever there is (`nxdomain`, `nodata`), REFUSED (`refuse`), or nothing at all (`drop`).
+        /// What names get that have no `records`: resolved like others (`transparent`; `typetransparent`: other types of names with records too), denied (`static`), the
+        /// records of the zone's own name (`redirect`), NXDOMAIN or NODATA whatever there is (`nxdomain`, `nodata`), the addresses 0.0.0.0 and :: (`null`), REFUSED
+        /// (`refuse`), or nothing at all (`drop`).
         kind: String = "static".into(), Range::OneOf(&LOCAL_KINDS), live;
         /// Records as in zone files, names relative to the zone's: `"printer 3600 A 192.0.2.9"`.
         records: Names = Names::default(), Range::TextsOrNone("a record such as \"printer 3600 A 192.0.2.9\""), live;
+        /// Whether the log has a line for each query for its names, with who asked; ten a second of each worker at most.
+        log: bool = false, Range::Any, live;
     }
 }
 
@@ -285,6 +292,7 @@ impl Settings {
         check("private-addresses", &resolver.private_addresses, &prefix_fault);
         check("dns64-prefixes", &resolver.dns64_prefixes, &dns64_fault);
         check("dns64-exclude", &resolver.dns64_exclude, &prefix_fault);
+        check("dns64-clients", &resolver.dns64_clients, &prefix_fault);
         if ports(&resolver.source_ports).is_none() {
             let found = &resolver.source_ports;
             let least = net::PORTS_MIN;
@@ -378,7 +386,7 @@ mod tests {
     fn what_is_wrong() {
         let text = "[resolver]\nenabled = true\ninsecure = [\"corp\", \"a..b\"]\nnever-ask = \"10.0.0.1/8\"\n\
                     source-ports = \"53\"\nipv4 = false\nipv6 = false\ndns64-prefixes = [\"64:ff9b::/96\", \"64:ff9b::/95\"]\n\
-                    source-addresses = \"here\"\n";
+                    source-addresses = \"here\"\ndns64-clients = \"!10.0.0.0/8\"\n";
         assert_eq!(
             problems(text),
             [
@@ -388,6 +396,7 @@ mod tests {
                 "f:7:8: ipv6: expected true beside `ipv4 = false`: nobody could be asked",
                 "f:8:35: dns64-prefixes: expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits, found \"64:ff9b::/95\"",
                 "f:9:20: source-addresses: expected an address, found \"here\"",
+                "f:10:17: dns64-clients: expected no \"!\", found \"!10.0.0.0/8\"",
             ]
         );
     }
@@ -417,7 +426,7 @@ mod tests {
                 "f:5:8: name: expected each name once, found Corp. in [[forward]] too",
                 "f:7:1: [[forward]]: expected `addresses`, found none",
                 "f:10:1: [[forward]]: expected `tls = true` beside `tls-name`",
-                "f:15:8: kind: expected one of \"transparent\", \"static\", \"redirect\", \"nxdomain\", \"nodata\", \"refuse\", \"drop\", found \"nothing\"",
+                "f:15:8: kind: expected one of \"transparent\", \"typetransparent\", \"static\", \"redirect\", \"nxdomain\", \"nodata\", \"null\", \"refuse\", \"drop\", found \"nothing\"",
             ]
         );
     }

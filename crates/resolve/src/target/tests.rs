@@ -25,7 +25,7 @@ fn chosen(candidates: &Candidates, servers: &Servers, network: &Network, busy: u
 
 fn three() -> (Candidates, Servers, Network) {
     let mut candidates = Candidates::default();
-    (0..3).for_each(|number| candidates.add(server(number), None));
+    (0..3).for_each(|number| _ = candidates.add(server(number), None));
     (candidates, Servers::new(1 << 16, Secret::new([1, 2, 3])), Network::default())
 }
 
@@ -108,8 +108,10 @@ fn what_is_sought() {
     candidates.add_name(&a, [false, true]);
     candidates.add_name(&b, [true, true]);
     let mut sought = Vec::new();
-    while let Some((name, rtype)) = candidates.next_sought() {
+    while let Some((name, rtype)) = candidates.next_sought(ANY) {
         sought.push((name.to_string(), rtype));
+        let name = name.to_owned();
+        candidates.came_to(&name, true, [1, 1]);
     }
     // The name of which nothing is known goes first.
     let expected = [("b.example.", rtype::A), ("a.example.", rtype::AAAA), ("b.example.", rtype::AAAA)];
@@ -121,14 +123,77 @@ fn what_is_sought() {
     let mut many = Candidates::default();
     (0..60)
         .for_each(|n| many.add_name(&NameBuf::from_text(&format!("n{n}.example.")).unwrap(), [true, true]));
-    assert_eq!(std::iter::from_fn(|| many.next_sought().map(|_| ())).count(), usize::from(SOUGHT_MAX));
+    assert_eq!(std::iter::from_fn(|| many.next_sought(ANY).map(|_| ())).count(), usize::from(SOUGHT_MAX));
     assert!(many.octets() < 4096);
 }
 
 #[test]
 fn addresses_are_bounded_and_each_once() {
     let mut candidates = Candidates::default();
-    (0..100).for_each(|number| candidates.add(server(number % 50), None));
+    (0..100).for_each(|number| _ = candidates.add(server(number % 50), None));
     assert!(candidates.octets() < 2_048, "{}", candidates.octets());
     assert_eq!((0..).take_while(|number| candidates.tried(*number).is_some()).count(), CANDIDATES_MAX);
+}
+
+/// What may be sought whatever came of others.
+const ANY: [usize; 2] = [usize::MAX; 2];
+
+fn names(candidates: &mut Candidates, names: &[&str]) {
+    names.iter().for_each(|name| candidates.add_name(&NameBuf::from_text(name).unwrap(), [true; 2]));
+}
+
+/// Seeks all there is, the outcome of each name and type by a rule; what was sought.
+fn seek(candidates: &mut Candidates, came: impl Fn(&str, u16) -> (bool, [usize; 2])) -> Vec<String> {
+    let mut sought = Vec::new();
+    while let Some((name, rtype)) = candidates.next_sought([2, 5]) {
+        let name = name.to_owned();
+        let (is_there, addresses) = came(&name.to_string(), rtype);
+        candidates.came_to(&name, is_there, addresses);
+        sought.push(format!("{name} {}", rtype::Text(rtype)));
+    }
+    sought
+}
+
+#[test]
+fn two_names_of_a_domain_in_vain() {
+    let mut candidates = Candidates::default();
+    names(&mut candidates, &["a.victim.", "b.victim.", "c.victim.", "d.victim.", "ns.other."]);
+    let sought = seek(&mut candidates, |_, _| (false, [0, 0]));
+    assert_eq!(sought.iter().filter(|one| one.contains(".victim. ")).count(), 2, "{sought:?}");
+    assert!(sought.contains(&"ns.other. A".to_owned()), "another domain's name is sought: {sought:?}");
+}
+
+#[test]
+fn five_names_of_any_domain_in_vain() {
+    let mut candidates = Candidates::default();
+    names(&mut candidates, &["n.a.", "n.b.", "n.c.", "n.d.", "n.e.", "n.f.", "n.g."]);
+    assert_eq!(seek(&mut candidates, |_, _| (false, [0, 0])).len(), 5);
+}
+
+/// Servers with IPv6 alone: what has no A is asked for AAAA before anything else is sought.
+#[test]
+fn no_address_of_one_type_is_not_in_vain() {
+    let mut candidates = Candidates::default();
+    names(&mut candidates, &["a.six.", "b.six.", "c.six."]);
+    let sought = seek(&mut candidates, |_, rtype| match rtype {
+        rtype::A => (true, [0, 0]),
+        _ => (true, [1, 1]),
+    });
+    assert_eq!(sought.len(), 6, "{sought:?}");
+    assert!(sought[0].ends_with(" A") && sought[1].ends_with(" AAAA"), "{sought:?}");
+}
+
+/// Names that all have one address (NRDelegation): it is known after the first.
+#[test]
+fn the_same_address_again_is_in_vain() {
+    let mut candidates = Candidates::default();
+    names(&mut candidates, &["a.victim.", "b.victim.", "c.victim.", "d.victim.", "e.victim."]);
+    let count = std::cell::Cell::new(0);
+    let sought = seek(&mut candidates, |_, rtype| {
+        count.set(count.get() + 1);
+        let addresses = usize::from(rtype == rtype::A);
+        (true, [addresses, usize::from(count.get() == 1)])
+    });
+    let of_a = sought.iter().filter(|one| one.ends_with(" A")).count();
+    assert_eq!(of_a, 3, "{sought:?}");
 }

@@ -272,7 +272,7 @@ impl Tested for Product {
 
     fn store(&mut self, time: sim::time::Time) -> Option<Vec<u8>> {
         let mut stored = Vec::new();
-        self.cache.write_dump(&mut stored, &situation(time)).ok().map(|_| stored)
+        self.cache.write_dump(&mut stored, &situation(time), &[]).ok().map(|_| stored)
     }
 
     fn counter(&self, name: &str) -> Option<u64> {
@@ -287,16 +287,15 @@ impl Tested for Product {
 
 /// When a cache is written or read: no settings change over a restart here.
 fn situation(time: sim::time::Time) -> Situation {
-    Situation { now: Moment(FIRST_MS + time.now / MILLISECOND), wall: time.wall, world: 0 }
+    Situation { now: Moment(FIRST_MS + time.now / MILLISECOND), wall: time.wall }
 }
 
 /// Takes in what was written, as `control::recursion::kept` does.
 fn take_in(cache: &Cache, stored: &[u8], situation: &Situation) -> Result<(), String> {
-    let dump = Dump::open(stored, situation).map_err(|error| format!("{error:?}"))?;
-    let mut parts = 0..dump.parts();
-    parts
-        .try_for_each(|part| cache.load(&dump, part, situation.now).map(drop))
-        .map_err(|error| format!("{error:?}"))
+    let dump = Dump::open(Box::new(stored.to_vec()), situation).map_err(|error| format!("{error:?}"))?;
+    cache.restore(dump);
+    while !cache.take_in(situation.now).is_done {}
+    Ok(())
 }
 
 fn configured(zone: &str, server: &str, kind: ConfiguredKind) -> Result<Configured, String> {

@@ -2,8 +2,8 @@
 //! servers that are dead.
 //!
 //! ```text
-//! server's namespace -- veth-s ----- veth-c -- generator's namespace: every address of 10.80.0.0/12 is its own
-//!                    -- dead-s ----- dead-c    no addresses: what goes to 10.96.0.0/16 is counted and gone
+//! server's namespace -- veth-s ----- veth-c -- generator's namespace: all of 10.80.0.0/12 (clients) and 198.18.0.0/16 (servers) is its own
+//!                    -- dead-s ----- dead-c    no addresses: what goes to 198.19.0.0/16 is counted and gone
 //! ```
 //!
 //! A server that is dead says nothing, not even that its port is closed; so packets for it leave by a link of their own, whose other
@@ -14,12 +14,13 @@ use std::{fs, net::Ipv4Addr};
 use super::veth::{CLIENT, Pair, ip};
 use crate::{Error, place::Place};
 
-/// First two octets of name servers' addresses.
-const SERVERS: [u8; 2] = [10, 80];
+/// First two octets of name servers' addresses: of a network for measurements (RFC 2544). Resolvers may take servers in networks of one's own for
+/// near ones, which are heard whether the Internet is there or not.
+const SERVERS: [u8; 2] = [198, 18];
 /// Of clients', by group: one in each network of 24 bits.
 const CLIENTS: [[u8; 2]; 3] = [[10, 81], [10, 82], [10, 83]];
 /// Of the dead.
-const DEAD: [u8; 2] = [10, 96];
+const DEAD: [u8; 2] = [198, 19];
 /// Networks of a group.
 const NETWORKS_MAX: usize = 250;
 /// The next hop into the dead end, which nobody is.
@@ -46,8 +47,10 @@ impl Crowd {
     /// Makes them.
     pub(super) fn make(pair: &Pair, place: Place, load: Place) -> Result<Crowd, Error> {
         let (server, client) = (&pair.server.name, &pair.client.name);
-        ip(&format!("-n {client} route add local 10.80.0.0/12 dev lo"))?;
-        ip(&format!("-n {server} route add 10.80.0.0/12 via {CLIENT} dev veth-s"))?;
+        for network in ["10.80.0.0/12", "198.18.0.0/16"] {
+            ip(&format!("-n {client} route add local {network} dev lo"))?;
+            ip(&format!("-n {server} route add {network} via {CLIENT} dev veth-s"))?;
+        }
         ip(&format!("link add dead-s netns {server} type veth peer name dead-c netns {client}"))?;
         for (name, link) in [(server, "dead-s"), (client, "dead-c")] {
             // Without addresses of IPv6 nobody looks for neighbours, which would be counted.
@@ -58,7 +61,7 @@ impl Crowd {
         ip(&format!(
             "-n {server} neighbour replace {NOBODY} lladdr 02:00:00:00:00:09 dev dead-s nud permanent"
         ))?;
-        ip(&format!("-n {server} route add 10.96.0.0/16 via {NOBODY} dev dead-s"))?;
+        ip(&format!("-n {server} route add 198.19.0.0/16 via {NOBODY} dev dead-s"))?;
         Ok(Crowd { server: server.clone(), place, load })
     }
 
@@ -140,7 +143,7 @@ mod tests {
     fn addresses_are_in_networks_of_their_own() {
         let clients = Crowd::clients(1, 300);
         assert_eq!((clients.len(), clients[3]), (NETWORKS_MAX, Ipv4Addr::new(10, 82, 3, 1)));
-        assert_eq!(Crowd::dead(258), Ipv4Addr::new(10, 96, 1, 2));
+        assert_eq!(Crowd::dead(258), Ipv4Addr::new(198, 19, 1, 2));
     }
 
     #[test]

@@ -41,8 +41,8 @@ const NO_HIT: f64 = 8.0;
 const FLOOD_MORE: f64 = 4.0;
 /// What expires before servers go, and what comes late.
 const OUTAGE_MORE: f64 = 6.0;
-/// What a name takes whom to ask for it is not known of: some round trips of 20 ms.
-const NAME_SECONDS: f64 = 0.07;
+/// What a name takes whom to ask for it is not known of: two to four round trips of 20 ms.
+const NAME_SECONDS: f64 = 0.05;
 /// What it takes to see that a resolver asks nothing more, before and after.
 const QUIET: f64 = 1.5;
 /// What it takes to make and to load the zones of a name.

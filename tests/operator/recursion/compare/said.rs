@@ -13,7 +13,7 @@ type Row = (String, u16, Vec<u8>);
 const SIGNATURE_HEAD_OCTETS: usize = 18;
 
 /// What a resolver said.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Said {
     pub rcode: u16,
     pub ad: bool,
@@ -36,9 +36,13 @@ const SHOWN_OCTETS: usize = 80;
 /// The parts in the order in which they are compared.
 pub const PARTS: [&str; 7] = ["rcode", "answer", "flags", "ad", "signatures", "authority", "ttl"];
 
+/// In place of an RCODE: nothing came.
+const NOTHING: u16 = u16::MAX;
+
 impl Said {
-    /// Of a response.
-    pub fn of(response: &Response) -> Said {
+    /// Of a response, or of none.
+    pub fn of(response: Option<&Response>) -> Said {
+        let Some(response) = response else { return Said { rcode: NOTHING, ..Said::default() } };
         let folded = |records: &[Record]| records.iter().map(Record::folded).collect::<Vec<_>>();
         let (answer, authority) = (folded(&response.answer), folded(&response.authority));
         let is_plain = |one: &&Record| one.rtype != rtype::RRSIG;

@@ -6,9 +6,23 @@ use control::command::{AnchorLine, CacheEntry, CacheStats, Explanation, RequestL
 use control::text::{Seconds, grouped, octets};
 
 pub(super) fn cache_stats_text(stats: &CacheStats) -> String {
-    let CacheStats { entries, entry_octets, puts, refused, evicted_unread, evicted, expired, .. } = *stats;
+    let CacheStats {
+        entries,
+        entry_octets,
+        hits,
+        misses,
+        puts,
+        refused,
+        evicted_unread,
+        evicted,
+        expired,
+        ..
+    } = *stats;
     let rows = [
-        ("put", puts, "entries since the start"),
+        ("hits", hits, "answers from it"),
+        ("misses", misses, "questions that had to be found out"),
+        ("restored", stats.restored, "entries kept from before the start"),
+        ("put", puts, "entries since the start, those among them"),
         ("refused", refused, "as something was believed more, or flushed meanwhile"),
         ("left unread", evicted_unread, "for room, never read a second time"),
         ("left", evicted, "for room, read before"),
@@ -16,6 +30,8 @@ pub(super) fn cache_stats_text(stats: &CacheStats) -> String {
     ];
     let mut text =
         format!("entries      {}, {} of {}\n", grouped(entries), octets(entry_octets), octets(stats.octets));
+    let share = stats.resident_octets as f64 * 100.0 / stats.octets.max(1) as f64;
+    text += &format!("resident     {}, {share:.1} % of that\n", octets(stats.resident_octets));
     for (what, number, why) in rows {
         text += &format!("{what:<12} {} {why}\n", grouped(number));
     }

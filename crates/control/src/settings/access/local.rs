@@ -28,6 +28,12 @@ pub(super) fn networks() -> Vec<Prefix> {
     networks
 }
 
+/// The addresses that this machine has now, as many as are looked at.
+pub(crate) fn machine_addresses() -> Vec<IpAddr> {
+    let found = getifaddrs().into_iter().flatten().filter_map(|interface| address(&interface.address?));
+    found.take(NETWORKS_MAX).collect()
+}
+
 fn address(socket: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = || socket.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
     let v6 = || socket.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip()));

@@ -93,6 +93,11 @@ impl Link {
         self.shared.book().clone()
     }
 
+    /// How many questions the book has, without a copy of it.
+    pub fn arrived(&self) -> u64 {
+        self.shared.book().total()
+    }
+
     /// Begins a new book, which names each question only if `is_whole`.
     pub fn turn_page(&self, is_whole: bool) {
         *self.shared.book() = Book { is_whole, ..Book::new(self.shared.ways.len()) };

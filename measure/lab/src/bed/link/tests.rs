@@ -106,7 +106,7 @@ fn rules_lose_and_delay() {
     assert!(ask("a.other.").is_none());
     link.cut(false);
     assert!(ask("a.other.").is_some());
-    assert_eq!(link.book().of_way(0), 5, "what is lost was asked");
+    assert_eq!((link.book().of_way(0), link.arrived()), (5, 5), "what is lost was asked");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Found, Internet, ROUND_TRIP, Spot, WRITTEN_MAX, counted, median, write_questions};
+use super::{
+    Found, Internet, ROUND_TRIP, Spot, WRITTEN_MAX, counted, counted::Counts, median, write_questions,
+};
 use crate::{
     Error,
     agreement::{self, Answers, Ttls},
@@ -32,6 +34,8 @@ pub struct Turn {
     pub outcome: Value,
     pub cpu: Cpu,
     pub book: Book,
+    /// What it counted itself, where it tells.
+    pub counts: Counts,
     pub signatures: Option<u64>,
     pub pss: u64,
     /// To the sample; in the first round only.
@@ -50,7 +54,7 @@ pub fn take(
     let mut server = lab.start_resolver(&subject)?;
     await_quiet(internet);
     internet.link.turn_page(round == 1 && spot.names <= WRITTEN_MAX);
-    let before = (cpu(&server), counted::signatures(lab, &server));
+    let before = (cpu(&server), counted::counts(lab, &server));
     let window = lab.effort.window.to_string();
     let words = ["--closed", &window, "--loops", "1", "--flows", FLOWS].map(str::to_owned);
     let mut result = lab.load(&mut server, &spot.queries, &words)?;
@@ -58,15 +62,16 @@ pub fn take(
     await_quiet(internet);
     let book = internet.link.book();
     let after = cpu(&server);
-    let signatures =
-        counted::signatures(lab, &server).zip(before.1).map(|(after, before)| after.saturating_sub(before));
+    let now = counted::counts(lab, &server);
+    let counts = counted::since(&before.1, &now);
+    let signatures = counted::signatures(&now, &counts);
     let answers = match round {
         1 => Some(agreement::answers(&lab.bed, &server, &spot.sample, Ttls::Ignored)?),
         _ => None,
     };
     let cpu = used(before.0, after);
     let pss = server.process.pss();
-    Ok(Turn { name, outcome: result["outcome"].take(), cpu, book, signatures, pss, answers })
+    Ok(Turn { name, outcome: result["outcome"].take(), cpu, book, counts, signatures, pss, answers })
 }
 
 /// Processor time so far: in the program and in the kernel by ticks, and the exact sum.
@@ -85,10 +90,10 @@ fn used((before, exact_before): (Cpu, f64), (after, exact_after): (Cpu, f64)) ->
 /// Waits until nothing is asked any more.
 fn await_quiet(internet: &Internet) {
     let began = Instant::now();
-    let (mut since, mut before) = (began, internet.link.book().total());
+    let (mut since, mut before) = (began, internet.link.arrived());
     while since.elapsed() < QUIET && began.elapsed() < QUIET_MAX {
         thread::sleep(ROUND_TRIP);
-        let now = internet.link.book().total();
+        let now = internet.link.arrived();
         if now != before {
             (since, before) = (Instant::now(), now);
         }
@@ -144,7 +149,7 @@ impl Found {
         ));
         lab.record.raw.push(json!({
             "cold": who, "at": at, "round": round, "outcome": outcome, "user_seconds": cpu.user, "system_seconds": cpu.system,
-            "questions": book.total(), "over_tcp": book.streams(), "signatures": turn.signatures, "pss_octets": turn.pss,
+            "questions": book.total(), "over_tcp": book.streams(), "signatures": turn.signatures, "counts": turn.counts, "pss_octets": turn.pss,
         }));
     }
 

@@ -20,7 +20,7 @@ use bench::query::Query;
 use serde_json::json;
 use wire::record::RecordView;
 
-use super::{Clients, authority, clients, each, fill, little, query_file, resolver, shuffled};
+use super::{Clients, Said, authority, clients, each, fill, little, query_file, resolver, shuffled};
 use crate::{
     Error,
     contender::{self, Resolving, Server, is_setting},
@@ -114,7 +114,9 @@ fn measure(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<()
     let subject = resolver(lab, name, bed.little.role, resolving);
     let mut server = lab.start(&subject, &bed.little.nothing)?;
     let (filled, fill_seconds) = fill(lab, &mut server, &bed.fill)?;
-    let before = share(lab, bed, &mut server, &bed.before)?;
+    let arrived = authorities::counted(lab, &bed.known)?;
+    let said = ask(lab, &mut server, &bed.before)?;
+    let before = share(&said, authorities::counted(lab, &bed.known)?.saturating_sub(arrived));
     let pss_before = server.process.pss();
     let ending = Instant::now();
     cache_command(lab, &server, false)?;
@@ -122,11 +124,19 @@ fn measure(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<()
     let end_seconds = ending.elapsed().as_secs_f64();
     let written = written(&server.folder);
     let place = lab.bed.server().on(&subject.cores);
+    let arrived = authorities::counted(lab, &bed.known)?;
     server.begin_again(&place)?;
     // The operator's command is given as soon as it can be: it runs beside the clients.
     let loads = name.cache_command(&server.folder, true);
     let mut first = first_hit(lab, &mut server, &bed.probes, loads.as_deref())?;
-    let after = share(lab, bed, &mut server, &bed.after)?;
+    // What was asked before the first hit was not known, and may arrive only now; without a hit all of it has.
+    let (arrived, probes) = match first.hit_ms {
+        Some(_) => (arrived, first.asked as u64),
+        None => (authorities::counted(lab, &bed.known)?, 0),
+    };
+    let said = ask(lab, &mut server, &bed.after)?;
+    let arrived = authorities::counted(lab, &bed.known)?.saturating_sub(arrived);
+    let after = share(&said, arrived.saturating_sub(probes));
     if let Some(loading) = &mut first.loading {
         loading.wait(&lab.stop)?;
     }
@@ -150,14 +160,13 @@ fn measure(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<()
         "restart_of": who, "filled": filled, "fill_seconds": fill_seconds, "hits_before": before, "hits_after": after,
         "end_seconds": end_seconds, "written_octets": written, "first_answer_ms": first.answer_ms,
         "first_hit_ms": first.hit_ms, "asked_until_hit": first.asked, "pss_before": pss_before, "pss_after": pss_after,
-        "loaded_seconds": first.loading.is_some().then_some(loaded_seconds),
+        "arrived_after": arrived, "loaded_seconds": first.loading.is_some().then_some(loaded_seconds),
     }));
     Ok(())
 }
 
-/// The share of queries that were answered, and did not arrive at the servers of the zones.
-fn share(lab: &Lab, bed: &Bed, server: &mut Server, queries: &Path) -> Result<f64, Error> {
-    let arrived = authorities::counted(lab, &bed.known)?;
+/// Clients that ask for names in a file.
+fn ask(lab: &Lab, server: &mut Server, queries: &Path) -> Result<Said, Error> {
     let group = Clients {
         label: "clients",
         queries: queries.to_owned(),
@@ -168,9 +177,12 @@ fn share(lab: &Lab, bed: &Bed, server: &mut Server, queries: &Path) -> Result<f6
         patience_ms: PATIENCE_MS,
         trains: false,
     };
-    let said = clients::together(lab, server, &[group], || Ok(0))?.said[0];
-    let arrived = authorities::counted(lab, &bed.known)?.saturating_sub(arrived);
-    Ok(said.found.saturating_sub(arrived) as f64 / said.sent.max(1) as f64)
+    Ok(clients::together(lab, server, &[group], || Ok(0))?.said[0])
+}
+
+/// The share of queries that were answered, and did not arrive at the servers of the zones.
+fn share(said: &Said, arrived: u64) -> f64 {
+    said.found.saturating_sub(arrived) as f64 / said.sent.max(1) as f64
 }
 
 fn cache_command(lab: &Lab, server: &Server, reads: bool) -> Result<(), Error> {

@@ -1,0 +1,118 @@
+//! Forwarders, stubs, and zones of this process.
+
+use super::example::{EXAMPLE, ROOT, TEST, WWW, check_www, scene};
+use super::scripted::{Record, Response, Scene, Zone, address, lines, name};
+use crate::settings::{Configured, ConfiguredKind, Endpoint, Protection};
+use wire::iana::{rcode, rtype};
+
+fn forward(name_of: &str, kind: ConfiguredKind, servers: &[u16]) -> Configured {
+    let security = Protection::Plain;
+    let servers = servers.iter().map(|n| Endpoint { address: address(*n), security: security.clone() });
+    Configured { name: name(name_of), kind, servers: servers.collect() }
+}
+
+#[test]
+fn forwarders_with_failover() {
+    let only = ConfiguredKind::Forward { is_first: false };
+    let mut scene =
+        Scene::with(ROOT, |settings| settings.zones.push(forward("example.test.", only, &[5, 6])));
+    scene.serve_so(5, &[("example.test.", EXAMPLE)], |_, _| None);
+    scene.serve(6, &[("example.test.", EXAMPLE)]);
+    check_www(&mut scene);
+    assert_eq!(scene.seen(1), 0, "nobody else is asked");
+    let question = scene.server(6).seen[0].clone();
+    assert_eq!((question.flags & 0x0100, question.name.to_lowercase()), (0x0100, name("www.example.test.")));
+    scene.check_nothing_held();
+}
+
+#[test]
+fn forward_first() {
+    let first = ConfiguredKind::Forward { is_first: true };
+    let mut scene = Scene::with(ROOT, |settings| settings.zones.push(forward("example.test.", first, &[5])));
+    scene.serve_so(5, &[], |_, _| Some(Response::rcode(rcode::SERVFAIL)));
+    scene.serve(2, &[("test.", TEST)]);
+    scene.serve(3, &[("example.test.", EXAMPLE)]);
+    check_www(&mut scene);
+    assert_eq!((scene.seen(5), scene.seen(3)), (1, 1));
+}
+
+/// An alias out of a forwarded name is asked elsewhere, whatever the forwarder says of its target.
+#[test]
+fn forwarders_count_below_their_name_only() {
+    let only = ConfiguredKind::Forward { is_first: false };
+    let mut scene = Scene::with(ROOT, |settings| settings.zones.push(forward("inside.", only, &[5])));
+    scene.serve_so(5, &[("inside.", "a.inside. 60 CNAME www.example.test.")], |_, mut response| {
+        response.sections[0].push(Record::from_text("www.example.test. 60 A 6.6.6.6"));
+        Some(response)
+    });
+    scene.serve(2, &[("test.", TEST)]);
+    scene.serve(3, &[("example.test.", EXAMPLE)]);
+    assert_eq!(lines(&scene.resolve("a.inside.", rtype::A)), ["a.inside. CNAME www.example.test.", WWW]);
+}
+
+/// A denial of a name above a forwarded one says nothing about it.
+#[test]
+fn denied_above_and_forwarded_below() {
+    let only = ConfiguredKind::Forward { is_first: false };
+    let mut scene = Scene::with(ROOT, |settings| settings.zones.push(forward("corp.internal.", only, &[5])));
+    scene.serve(5, &[("corp.internal.", "www.corp.internal. 60 A 10.0.0.1")]);
+    assert_eq!(scene.resolve("foo.internal.", rtype::A).rcode, rcode::NXDOMAIN);
+    assert_eq!(lines(&scene.resolve("www.corp.internal.", rtype::A)), ["www.corp.internal. A 10.0.0.1"]);
+}
+
+#[test]
+fn over_tls() {
+    let only = ConfiguredKind::Forward { is_first: false };
+    let mut scene = Scene::with(ROOT, |settings| {
+        let mut zone = forward(".", only, &[5]);
+        zone.servers[0].security = Protection::Named("dns.example.".to_owned());
+        settings.zones.push(zone);
+    });
+    scene.serve(5, &[("example.test.", EXAMPLE)]);
+    check_www(&mut scene);
+    scene.resolve("txt.example.test.", rtype::TXT);
+    assert_eq!((scene.net.sent, scene.net.connected, scene.net.tls.len()), (0, 1, 1));
+    assert!(scene.net.tls[0].contains("dns.example."));
+    scene.check_nothing_held();
+}
+
+#[test]
+fn stubs() {
+    let mut scene = Scene::with(ROOT, |settings| {
+        settings.zones.push(forward("example.test.", ConfiguredKind::Stub, &[5]));
+    });
+    scene.serve(
+        5,
+        &[(
+            "example.test.",
+            "sub.example.test. 60 NS ns.sub.example.test.
+                                         ns.sub.example.test. 60 A 192.0.9.6
+                                         www.example.test. 60 A 203.0.113.1",
+        )],
+    );
+    scene.serve(6, &[("sub.example.test.", "a.sub.example.test. 60 A 203.0.113.8")]);
+    check_www(&mut scene);
+    assert_eq!(lines(&scene.resolve("a.sub.example.test.", rtype::A)), ["a.sub.example.test. A 203.0.113.8"]);
+    let question = scene.server(5).seen[0].clone();
+    assert_eq!((question.flags & 0x0100, scene.seen(1)), (0, 0));
+}
+
+#[test]
+fn zones_of_this_process() {
+    let mut scene = scene(|_, response| Some(response));
+    scene.net.own =
+        Some(Zone::from_text("home.", "a.home. 60 A 10.0.0.1\nb.home. 60 CNAME www.example.test."));
+    assert_eq!(lines(&scene.resolve("a.home.", rtype::A)), ["a.home. A 10.0.0.1"]);
+    assert_eq!(scene.resolve("c.home.", rtype::A).rcode, rcode::NXDOMAIN);
+    assert_eq!(scene.net.sent, 0);
+    assert_eq!(lines(&scene.resolve("b.home.", rtype::A)), ["b.home. CNAME www.example.test.", WWW]);
+}
+
+/// A root of our own (RFC 8806) refers, and nobody asks the real ones.
+#[test]
+fn a_root_of_our_own() {
+    let mut scene = scene(|_, response| Some(response));
+    scene.net.own = Some(Zone::from_text(".", ROOT));
+    check_www(&mut scene);
+    assert_eq!(scene.seen(1), 0);
+}
