@@ -116,6 +116,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
     let named = asked.cache.named(name.name());
     for subject in subjects(asked, qtype) {
         let Some(entry) = fresh(asked, &named, subject, copied) else { continue };
+        parts.is_known = true;
         match entry.kind {
             Kind::Data => {
                 parts.add(&entry, asked);
@@ -149,6 +150,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
     if !rtype::may_be_at_cname(qtype) {
         for subject in subjects(asked, rtype::CNAME) {
             let Some(entry) = fresh(asked, &named, subject, copied) else { continue };
+            parts.is_known = true;
             let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
             let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
             parts.add(&entry, asked);
@@ -166,6 +168,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
         }
     }
     if let Some(entry) = fresh(asked, &named, Subject::Existence, copied)
+        && parts.knows()
         && entry.kind == Kind::NameError
         && has_soa(&entry)
     {
@@ -178,6 +181,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
         return Step::End(End::Miss(qtype, Stage::Asked));
     }
     if let Some(entry) = fresh(asked, &named, Subject::Failure(qtype), copied)
+        && parts.knows()
         && !(asked.wishes.checking_disabled() && entry.ede.is_some_and(is_of_validation))
     {
         let why = entry.ede;
@@ -230,6 +234,7 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
         let named = asked.cache.named(parent);
         for subject in subjects(asked, rtype::DNAME) {
             let Some(entry) = fresh(asked, &named, subject, copied) else { continue };
+            parts.is_known = true;
             let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
             let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
             parts.add(&entry, asked);
@@ -253,6 +258,7 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
             return follow(asked, name.name());
         }
         if let Some(entry) = fresh(asked, &named, Subject::Existence, copied)
+            && parts.knows()
             && entry.kind == Kind::NameError
             && has_soa(&entry)
             && (entry.security == Security::Secure || asked.policy.cuts_below_unproved)

@@ -82,6 +82,8 @@ pub struct Responder {
     missed_type: u16,
     stage: Stage,
     wishes: Wishes,
+    /// The cache has nothing of what the resolver is to be asked for.
+    is_unknown: bool,
     /// Local data led on from the question to another name.
     is_aliased: bool,
     /// Whether the query has a good cookie.
@@ -111,6 +113,7 @@ impl Responder {
             missed_type: 0,
             stage: Stage::Asked,
             wishes: Wishes::of(0, 0, 0, None),
+            is_unknown: false,
             is_aliased: false,
             is_proved: false,
             is_let_in: false,
@@ -149,6 +152,7 @@ impl Responder {
         room: &mut [u8],
     ) -> Served {
         (self.is_due, self.is_told, self.is_aliased, self.stage) = (false, false, false, Stage::Asked);
+        self.is_unknown = false;
         let (whole, plain);
         let read = match PlainQuery::read(query, &mut self.places) {
             Some(found) => {
@@ -276,6 +280,7 @@ impl Responder {
                     }
                     End::Miss(rtype, stage) => {
                         (self.missed_type, self.stage) = (rtype, stage);
+                        self.is_unknown = !parts.is_known && stage == Stage::Asked;
                         return Served::Miss;
                     }
                     End::Answer(verdict) => {
@@ -307,7 +312,7 @@ impl Responder {
             name: self.missed.name(),
             rtype: self.missed_type,
             checking_disabled: self.wishes.checking_disabled(),
-            from: From::Cache,
+            from: if self.is_unknown { From::Missed } else { From::Cache },
             client: Some(client),
         }
     }

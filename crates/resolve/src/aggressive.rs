@@ -88,7 +88,7 @@ impl Resolver {
             }
         }
         let lists = (RrsetList::EMPTY, once.list());
-        Some(Flow::End(Box::new(whole(task, rcode, lists, Security::Secure))))
+        Some(Flow::End(whole(task, rcode, lists, Security::Secure)))
     }
 
     /// What a wildcard of a zone gives for the name, where both it and that nothing is nearer to the name are proved.
@@ -131,7 +131,7 @@ impl Resolver {
         let lists = (answer.list(), sets.list());
         Some(match target {
             Some(target) => self.follow_alias(task, lists, Security::Secure, Some(&target)),
-            None => Flow::End(Box::new(whole(task, rcode::NOERROR, lists, Security::Secure))),
+            None => Flow::End(whole(task, rcode::NOERROR, lists, Security::Secure)),
         })
     }
 

@@ -1,7 +1,8 @@
 //! How tasks begin: for a client, for nobody, for another task; how clients join one that is there, and what is given up when there is no room.
 
-use wire::{Name, NameBuf};
+use wire::Name;
 
+use crate::budget::BudgetId;
 use crate::limits::{DEPTH_MAX, PARENTS_MAX, PREFETCH_ONE_IN, WAITERS_MAX};
 use crate::mesh::TaskId;
 use crate::outcome::{Ask, From, Outcome, Waiter};
@@ -52,9 +53,10 @@ impl Resolver {
         }
         self.make_room(world)?;
         let budget = self.budgets.begin(now);
-        let mut task = Box::new(Task::new(ask.name, ask.rtype, purpose, budget, now));
+        let mut task = self.new_task(ask.name, ask.rtype, purpose, budget);
         task.is_unchecked = is_unchecked;
         task.is_refresh = ask.from == From::Servers;
+        task.is_missed = ask.from == From::Missed;
         let client = ask.client.unwrap_or(0);
         if let Some(waiter) = waiter {
             self.budgets.share(budget);
@@ -71,15 +73,25 @@ impl Resolver {
         Ok(())
     }
 
+    /// A task at its begin.
+    fn new_task(&mut self, name: &Name, rtype: u16, purpose: Purpose, budget: BudgetId) -> Box<Task> {
+        match self.spares.take() {
+            Some(mut task) => {
+                task.renew(name, rtype, purpose, budget, self.time.now);
+                task
+            }
+            None => Box::new(Task::new(name, rtype, purpose, budget, self.time.now)),
+        }
+    }
+
     pub(crate) fn insert(&mut self, mut task: Box<Task>) -> TaskId {
         task.heard_before = self.network.heard_count();
         self.counters.tasks += 1;
         let is_needed = !task.parents.is_empty();
         let client = task.waiters.first().map_or(0, |waiting| waiting.client);
-        let zone = NameBuf::root();
         let id = self.mesh.insert(task);
         if !is_needed {
-            self.mesh.count_under(id, &zone, client);
+            self.mesh.count_under(id, Name::root(), client);
         }
         id
     }
@@ -124,7 +136,7 @@ impl Resolver {
         }
         self.make_room(world).ok()?;
         self.budgets.share(parent.budget);
-        let mut task = Box::new(Task::new(name, rtype, purpose, parent.budget, self.time.now));
+        let mut task = self.new_task(name, rtype, purpose, parent.budget);
         task.is_unchecked = is_unchecked;
         task.depth = parent.depth + 1;
         task.story = parent.story.is_some().then(Box::default);

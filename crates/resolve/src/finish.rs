@@ -56,19 +56,28 @@ impl Resolver {
         }
         self.budgets.end(task.budget);
         self.mesh.remove(id);
-        self.tell_all(waiters, outcome, world);
+        if let Some(left) = self.tell_all(waiters, outcome, world) {
+            self.spares.put(task, left);
+        }
     }
 
-    /// Tells many what it came to: those that are too many for this turn in the next ones.
-    fn tell_all(&mut self, mut waiters: Vec<Waiting>, outcome: Box<Outcome>, world: &mut dyn World) {
+    /// Tells many what it came to: those that are too many for this turn in the next ones. What is left where all were told.
+    fn tell_all(
+        &mut self,
+        mut waiters: Vec<Waiting>,
+        outcome: Box<Outcome>,
+        world: &mut dyn World,
+    ) -> Option<(Vec<Waiting>, Box<Outcome>)> {
         while self.told_now < TOLD_A_TURN {
-            let Some(waiting) = waiters.pop() else { return };
+            let Some(waiting) = waiters.pop() else { return Some((waiters, outcome)) };
             self.told_now += 1;
             self.tell(waiting, &outcome, world);
         }
-        if !waiters.is_empty() {
-            self.telling.push_back((waiters, outcome));
+        if waiters.is_empty() {
+            return Some((waiters, outcome));
         }
+        self.telling.push_back((waiters, outcome));
+        None
     }
 
     /// Some of those that were left are told.

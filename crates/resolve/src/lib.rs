@@ -38,6 +38,7 @@ pub mod requests;
 pub mod resolver;
 pub mod response;
 pub mod settings;
+mod spare;
 mod start;
 pub mod state;
 pub mod store;

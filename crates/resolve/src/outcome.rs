@@ -25,6 +25,8 @@ pub enum From {
     /// The cache, or servers.
     #[default]
     Cache,
+    /// Servers, as nothing is kept: the cache was looked through for this just now. It is not looked through once more.
+    Missed,
     /// Servers: the data themselves, whatever is kept. What leads to them may be kept.
     Servers,
 }

@@ -76,7 +76,7 @@ impl Resolver {
             _ => return None,
         };
         self.counters.own += 1;
-        Some(Flow::End(Box::new(whole(task, rcode, lists, Security::Insecure))))
+        Some(Flow::End(whole(task, rcode, lists, Security::Insecure)))
     }
 
     /// A delegation in a zone of ours: that of a local root (RFC 8806), or of our own children. A deeper one that was learned goes before it.

@@ -261,7 +261,7 @@ impl Resolver {
             Kind::TooLong => rcode::YXDOMAIN,
             _ => rcode::NOERROR,
         };
-        Flow::End(Box::new(whole(task, rcode, lists, security)))
+        Flow::End(whole(task, rcode, lists, security))
     }
 
     /// Keeps what a response says.

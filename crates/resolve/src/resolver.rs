@@ -28,6 +28,7 @@ use crate::network::Network;
 use crate::outcome::{Ask, Outcome, Waiter};
 use crate::response::{Reader, Reply};
 use crate::settings::Settings;
+use crate::spare::Spares;
 use crate::state::State;
 use crate::stream::Streams;
 use crate::task::{Task, Waiting};
@@ -81,6 +82,7 @@ pub struct Resolver {
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
     pub(crate) uncut: Uncut,
+    pub(crate) spares: Spares,
     pub(crate) broken: BrokenLinks,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
@@ -125,6 +127,7 @@ impl Resolver {
             scratch,
             standings: Standings::default(),
             uncut: Uncut::default(),
+            spares: Spares::default(),
             broken: BrokenLinks::default(),
             waiting: HashMap::default(),
             prefetches: 0,

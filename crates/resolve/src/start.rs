@@ -36,7 +36,7 @@ impl Resolver {
                 return flow;
             }
             let nothing = (RrsetList::EMPTY, RrsetList::EMPTY);
-            return Flow::End(Box::new(whole(task, rcode::NXDOMAIN, nothing, Security::Insecure)));
+            return Flow::End(whole(task, rcode::NXDOMAIN, nothing, Security::Insecure));
         }
         let configured = self.configured(task);
         let floor = configured.map_or(0, |number| self.settings.zones[number].name.label_count());
@@ -44,7 +44,8 @@ impl Resolver {
         if !is_passed_over && let Some(outcome) = self.stale_at_once(task, world) {
             return Flow::End(Box::new(outcome));
         }
-        if !is_passed_over {
+        let is_missed = std::mem::take(&mut task.is_missed);
+        if !is_passed_over && !is_missed {
             let mut kept = std::mem::take(&mut self.scratch.kept);
             let flow = self.look_up(task, floor, &mut kept, world);
             self.scratch.kept = kept;
@@ -384,7 +385,7 @@ pub(crate) fn above(task: &Task) -> &Name {
 /// The end, with what was found, after the aliases that led there.
 fn conclude(task: &mut Task, rcode: u16, kept: &Kept, security: Security) -> Flow {
     let lists = (kept.answer.list(), kept.authority.list());
-    Flow::End(Box::new(whole(task, rcode, lists, security)))
+    Flow::End(whole(task, rcode, lists, security))
 }
 
 /// The outcome of a chain of aliases and what is at its end.
@@ -393,13 +394,22 @@ pub(crate) fn whole(
     rcode: u16,
     (answer, authority): (RrsetList<'_>, RrsetList<'_>),
     security: Security,
-) -> Outcome {
-    let mut whole = Outcome {
+) -> Box<Outcome> {
+    let mut whole = task.outcome.take().unwrap_or_default();
+    let (mut before, mut proofs) = (std::mem::take(&mut whole.answer), std::mem::take(&mut whole.authority));
+    before.clear();
+    proofs.clear();
+    // The chain, where there is one; else the room of before.
+    let chained = |chain: &mut RrsetListBuf, room| match chain.list().octets() {
+        [] => room,
+        _ => std::mem::take(chain),
+    };
+    *whole = Outcome {
         rcode,
         is_fact: true,
         security: Some(task.chain_security.map_or(security, |known| known.worst(security))),
-        answer: std::mem::take(&mut task.chain),
-        authority: std::mem::take(&mut task.chain_proofs),
+        answer: chained(&mut task.chain, before),
+        authority: chained(&mut task.chain_proofs, proofs),
         ..Outcome::default()
     };
     let append = |sets: RrsetList<'_>, to: &mut RrsetListBuf| sets.iter().for_each(|set| to.push(&set));

@@ -14,7 +14,7 @@ use crate::inquiry::InquiryId;
 use crate::limits::OPEN_MAX;
 use crate::mesh::TaskId;
 use crate::minimise::Minimiser;
-use crate::outcome::Waiter;
+use crate::outcome::{Outcome, Waiter};
 use crate::proving::Proof;
 use crate::state::State;
 use crate::target::Candidates;
@@ -143,6 +143,10 @@ pub(crate) struct Task {
     pub avoided: Vec<SocketAddr>,
     /// The forward zone that failed and is not used for the name of now.
     pub passed_over: Option<u16>,
+    /// The cache was looked through just now, and has nothing of the name.
+    pub is_missed: bool,
+    /// Room for what it comes to.
+    pub outcome: Option<Box<Outcome>>,
     /// What happens is written down for people: what the cache has is passed over.
     pub story: Option<Box<Story>>,
 }
@@ -209,8 +213,26 @@ impl Task {
             said_by: None,
             avoided: Vec::new(),
             passed_over: None,
+            is_missed: false,
+            outcome: None,
             story: None,
         }
+    }
+
+    /// Becomes a task at its begin, with the memory of the one that it was.
+    pub(crate) fn renew(
+        &mut self,
+        name: &Name,
+        rtype: u16,
+        purpose: Purpose,
+        budget: BudgetId,
+        begun: Moment,
+    ) {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.clear();
+        let waiters = std::mem::take(&mut self.waiters);
+        let outcome = self.outcome.take();
+        *self = Task { candidates, waiters, outcome, ..Task::new(name, rtype, purpose, budget, begun) };
     }
 
     /// Octets that it takes, with all that it owns.

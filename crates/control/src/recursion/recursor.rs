@@ -179,6 +179,8 @@ impl Recursor {
         if is_here {
             return self.seat(ticket, false, (waiting, &who, question), time);
         }
+        // It may be known by then.
+        let question = Later { from: resolve::From::Cache, ..question };
         let handed = Box::new(Handed { ticket, waiting, address, is_proved, question });
         if let Err(Message(handed)) = driver.tell(owner, Message(handed)) {
             let Handed { ticket, waiting, address, is_proved, question } = *handed;

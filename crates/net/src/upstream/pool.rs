@@ -44,6 +44,12 @@ pub(super) const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 /// Part of a second whose fresh sockets may be opened at once: questions come in bursts.
 const FRESH_BURST: u32 = 10;
 
+/// Beyond so many times what is paid for, fresh sockets are for one question in many: each is a fortieth of a millisecond, and an attacker who must take the ports of the
+/// pool as known loses nothing by the few others. Then a part of them is enough,
+const FRESH_WORTH: u32 = 4;
+/// one of so many: those who guess do not know which question has one.
+const SCARCE_PART: u32 = 4;
+
 /// What a question wants of its socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -117,7 +123,36 @@ pub(super) struct Pool {
     /// Fresh sockets in the order of their opening; those that are closed too, until they are first.
     fresh: VecDeque<PathId>,
     rate: Rate,
+    /// The same while far more is asked than it pays for.
+    scarce: Rate,
+    demand: Demand,
     next_sweep: Option<Instant>,
+}
+
+/// Whether far more is asked than fresh sockets are paid for: by the second before, or this one already.
+#[derive(Debug)]
+struct Demand {
+    since: Instant,
+    asked: u32,
+    was_high: bool,
+}
+
+impl Demand {
+    fn new(now: Instant) -> Self {
+        Self { since: now, asked: 0, was_high: false }
+    }
+
+    /// One more question, where so many a second have a fresh socket.
+    fn is_high(&mut self, fresh_per_second: u32, now: Instant) -> bool {
+        let high = fresh_per_second.saturating_mul(FRESH_WORTH);
+        let passed = now.saturating_duration_since(self.since);
+        if passed >= Duration::from_secs(1) {
+            let is_next = passed < Duration::from_secs(2);
+            *self = Self { since: now, asked: 0, was_high: is_next && self.asked > high };
+        }
+        self.asked = self.asked.saturating_add(1);
+        self.was_high || self.asked > high
+    }
 }
 
 impl Pool {
@@ -129,7 +164,9 @@ impl Pool {
             free: Vec::new(),
             live: [VecDeque::new(), VecDeque::new()],
             fresh: VecDeque::new(),
-            rate: rate(settings, now),
+            rate: rate(settings, 1, now),
+            scarce: rate(settings, SCARCE_PART, now),
+            demand: Demand::new(now),
             next_sweep: None,
         }
     }
@@ -142,7 +179,8 @@ impl Pool {
         now: Instant,
         counters: &Counters,
     ) {
-        (self.share, self.rate) = (share, rate(settings, now));
+        self.share = share;
+        (self.rate, self.scarce) = (rate(settings, 1, now), rate(settings, SCARCE_PART, now));
         for family in [Family::V4, Family::V6] {
             while self.retire_oldest(family, counters) {}
         }
@@ -197,7 +235,11 @@ impl Pool {
 
     /// A socket for a question, opened for it or not.
     fn take(&mut self, server: SocketAddr, need: Need, means: &mut Means<'_>) -> Result<u32, Unsent> {
-        if self.rate.take_above(self.kept_for_others(need, means.settings), means.now) {
+        let (rate, part) = match self.demand.is_high(fresh_per_second(means.settings), means.now) {
+            true => (&mut self.scarce, SCARCE_PART),
+            false => (&mut self.rate, 1),
+        };
+        if rate.take_above(kept_for_others(need, means.settings, part), means.now) {
             match self.open_fresh(server, means) {
                 Err(Unsent::Sockets) => {}
                 outcome => return outcome,
@@ -220,14 +262,6 @@ impl Pool {
             return Err(Unsent::Sockets);
         }
         Ok(live[means.random.below(live.len() as u32) as usize])
-    }
-
-    /// Fresh sockets that must be left for questions with more need.
-    fn kept_for_others(&self, need: Need, settings: &UpstreamSettings) -> u32 {
-        match need {
-            Need::Fresh => 0,
-            Need::Any => burst(settings) / 2,
-        }
     }
 
     /// Opens a socket for one question. It takes nothing from other senders, and looks closed to them.
@@ -406,12 +440,24 @@ impl Pool {
 }
 
 /// Fresh sockets that may be opened at once.
-fn burst(settings: &UpstreamSettings) -> u32 {
-    settings.fresh_per_second.min(FRESH_PER_SECOND_MAX).div_ceil(FRESH_BURST)
+fn fresh_per_second(settings: &UpstreamSettings) -> u32 {
+    settings.fresh_per_second.min(FRESH_PER_SECOND_MAX)
 }
 
-fn rate(settings: &UpstreamSettings, now: Instant) -> Rate {
-    let count = settings.fresh_per_second.min(FRESH_PER_SECOND_MAX);
-    let pause = Duration::from_secs(1).checked_div(count).unwrap_or(Duration::MAX);
-    Rate::new(burst(settings), pause, now)
+/// Fresh sockets that must be left for questions with more need.
+fn kept_for_others(need: Need, settings: &UpstreamSettings, part: u32) -> u32 {
+    match need {
+        Need::Fresh => 0,
+        Need::Any => burst(settings, part) / 2,
+    }
+}
+
+fn burst(settings: &UpstreamSettings, part: u32) -> u32 {
+    fresh_per_second(settings).div_ceil(FRESH_BURST * part)
+}
+
+/// One of so many parts of the fresh sockets that are paid for.
+fn rate(settings: &UpstreamSettings, part: u32, now: Instant) -> Rate {
+    let pause = Duration::from_secs(1).saturating_mul(part).checked_div(fresh_per_second(settings));
+    Rate::new(burst(settings, part), pause.unwrap_or(Duration::MAX), now)
 }

@@ -29,6 +29,8 @@ pub(crate) struct Parts {
     pub is_stale: bool,
     /// One is to be asked for anew before it expires.
     pub is_due: bool,
+    /// Something of it is kept, whether it was of use or not.
+    pub is_known: bool,
     /// Something was kept back.
     pub is_filtered: bool,
     /// Addresses made.
@@ -47,12 +49,20 @@ impl Parts {
             due: Moment(u64::MAX),
             is_stale: false,
             is_due: false,
+            is_known: false,
             is_filtered: false,
             made: 0,
             stamps: [None; STAMPS_MAX],
             count: 0,
             edes: [None; EDES_MAX],
         }
+    }
+
+    /// Takes note that something of it is kept; always true.
+    #[inline(always)]
+    pub(super) fn knows(&mut self) -> bool {
+        self.is_known = true;
+        true
     }
 
     /// Adds an entry.

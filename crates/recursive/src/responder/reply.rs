@@ -206,6 +206,7 @@ impl Responder {
 
     /// Takes up again what a client waits for, such that [`Responder::ask`] says it.
     fn take_up(&mut self, waiting: &Waiting, policy: &Policy, now: Moment) {
+        self.is_unknown = false;
         self.wishes = waiting.wishes;
         self.missed.set_lower(&waiting.name);
         if waiting.is_aliased {

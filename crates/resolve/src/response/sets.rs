@@ -82,6 +82,9 @@ const BUCKETS: usize = 1024;
 /// The same of sets, of which there are at most [`SETS_MAX`] and [`ADDRESS_SETS_MAX`].
 const SET_BUCKETS: usize = 256;
 
+/// Records whose places are emptied one by one, for less than all of them take.
+const FEW: usize = 64;
+
 /// See the module.
 pub(super) struct Sets {
     /// What hashes begin with, so that nobody can choose records that fall together.
@@ -191,10 +194,20 @@ impl Sets {
     }
 
     fn clear(&mut self) {
+        // Of most messages only a few places were written to.
+        if self.records.len() < FEW {
+            for record in &self.records {
+                self.buckets[record.bucket()] = NONE;
+            }
+            for set in &self.sets {
+                self.set_buckets[set_bucket(set.owner, set.rtype)] = NONE;
+            }
+        } else {
+            self.buckets.fill(NONE);
+            self.set_buckets.fill(NONE);
+        }
         self.sets.clear();
         self.records.clear();
-        self.buckets.fill(NONE);
-        self.set_buckets.fill(NONE);
         self.octets.clear();
         self.address_sets = 0;
         self.seen = Seen::default();
@@ -261,7 +274,7 @@ impl Sets {
 
     /// The number of the set, a new one where there was none. `None`: addresses beyond the limit.
     fn set(&mut self, section: Section, owner: Span, rtype: u16) -> Result<Option<usize>, Fault> {
-        let bucket = (owner.hash ^ u32::from(rtype).wrapping_mul(0x9e37_79b1)) as usize % SET_BUCKETS;
+        let bucket = set_bucket(owner, rtype);
         let mut at = self.set_buckets[bucket];
         while let Some(set) = self.sets.get(usize::from(at)) {
             let is_alike = set.rtype == rtype && set.section == section;
@@ -330,6 +343,11 @@ impl Sets {
     pub(super) fn owner_of(&self, number: usize) -> &Name {
         self.span(self.sets[number].owner)
     }
+}
+
+/// The place of a set.
+fn set_bucket(owner: Span, rtype: u16) -> usize {
+    (owner.hash ^ u32::from(rtype).wrapping_mul(0x9e37_79b1)) as usize % SET_BUCKETS
 }
 
 /// A TTL as it is meant: 31 bits, and nothing where the upper one is set (RFC 2181 8).

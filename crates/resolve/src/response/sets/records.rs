@@ -38,6 +38,13 @@ pub(super) struct Record {
     hash: u32,
 }
 
+impl Record {
+    /// Its place.
+    pub(super) fn bucket(&self) -> usize {
+        self.hash as usize % BUCKETS
+    }
+}
+
 /// Where RDATA lies: in the message, or in [`Sets::octets`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
