@@ -17,6 +17,7 @@ const OUTCOME_OCTETS_MAX: usize = 1024;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Spares {
+    #[allow(clippy::vec_box)] // the boxes themselves are what is used again
     tasks: Vec<Box<Task>>,
 }
 
