@@ -210,13 +210,16 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Whether types say that a name has no records of the type: neither it nor CNAME, and said by the side of a zone cut that knows.
+/// Whether types say that a name has no records of the type: neither it nor CNAME, but for types that stand beside one (RFC 4035 2.5), and said by the side
+/// of a zone cut that knows.
 fn no_type(name: &Name, types: &TypeBitmap<'_>, rtype: u16) -> Result<(), Fault> {
     let is_wrong_side = match rtype {
         rtype::DS => types.contains(rtype::SOA) && !name.is_root(),
         _ => is_delegation(types),
     };
-    if is_wrong_side || types.contains(rtype) || types.contains(rtype::CNAME) {
+    let stands_beside_alias = matches!(rtype, rtype::NSEC | rtype::RRSIG | rtype::KEY);
+    let is_alias = types.contains(rtype::CNAME) && !stands_beside_alias;
+    if is_wrong_side || types.contains(rtype) || is_alias {
         return Err(Fault::DenialWrong);
     }
     Ok(())
