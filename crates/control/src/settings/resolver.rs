@@ -116,7 +116,7 @@ section! {
         /// Whether the log has a line for each question that came to SERVFAIL, with why; ten a second of each worker at most.
         log_failures: bool = false, Range::Any, live;
         /// Queries that may wait for servers at a time, of each worker.
-        waiting: u32 = 16_384, Range::Number("queries", 64, 32_768), live;
+        waiting: u32 = 16_384, Range::Number("queries", 64, 32_768), start;
     }
 }
 
