@@ -148,7 +148,7 @@ const EXPECTED: [&str; 12] = [
     "flat 4f2e3254b6a1647c",
     "dynamic 2d90b27b18254e6b",
     "many 8c110adbe1e8afea",
-    "caching fa2eaa1c3e43f993",
+    "caching 6eded81d8e5f4ea3",
     "queries 73b6e7784d996ac2",
     "f-root 232226152b7807b5",
     "updates 0905fb552797ce42",

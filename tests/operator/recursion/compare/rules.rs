@@ -1,8 +1,11 @@
 //! The differences that are explained: `explained.toml`.
 
+use std::process::Command;
+
 use serde::Deserialize;
 use zonda_tests::message::flag;
 use zonda_tests::rtype;
+use zonda_tests::server::peers::require;
 
 use super::question::Question;
 use super::said::Said;
@@ -54,6 +57,8 @@ pub struct Rule {
     /// Whether Zonda's answer is empty / the peer's is.
     empty: Option<bool>,
     peer_empty: Option<bool>,
+    /// Of Unbound with this version alone.
+    unbound: Option<String>,
     #[serde(rename = "reason")]
     _reason: String,
     #[serde(rename = "source")]
@@ -78,9 +83,13 @@ pub struct Difference<'a> {
     pub seconds: u32,
 }
 
-/// All rules.
+/// All rules that hold for the versions at hand.
 pub fn rules() -> Vec<Rule> {
-    let rules: Rules = toml::from_str(include_str!("../explained.toml")).expect("the rules");
+    let mut rules: Rules = toml::from_str(include_str!("../explained.toml")).expect("the rules");
+    let said = Command::new(require("unbound", "unbound")).arg("-V").output().expect("the program unbound");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let is_at_hand = |version: &String| said.starts_with(&format!("Version {version}."));
+    rules.rule.retain(|rule| rule.unbound.as_ref().is_none_or(is_at_hand));
     rules.rule
 }
 
