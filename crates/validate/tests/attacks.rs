@@ -1,4 +1,4 @@
-//! What others got wrong, and what would harm: each class of `features.md` 2.1 "Validation logic" and "Work accounting" is a test.
+//! What others got wrong, and what would harm: each class of faults of 2025 and 2026 in validation and in counting work is a test.
 #![allow(clippy::unwrap_used)]
 
 mod kit;
