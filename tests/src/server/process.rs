@@ -1,7 +1,7 @@
 //! A child process that cannot outlive the test program.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,7 @@ exit $status
 pub struct Guarded {
     child: Child,
     pid: u32,
+    scratch: PathBuf,
 }
 
 impl Guarded {
@@ -61,7 +62,7 @@ impl Guarded {
             if let Some(pid) =
                 std::fs::read_to_string(&pid_path).ok().and_then(|text| text.trim().parse().ok())
             {
-                return Guarded { child, pid };
+                return Guarded { child, pid, scratch: scratch.to_owned() };
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -95,11 +96,17 @@ impl Guarded {
 
     /// Ends the program: closes the pipe, which makes the guard terminate it, and waits.
     pub fn stop(&mut self) {
+        let has_successors = self.scratch.join("successors").exists();
         drop(self.child.stdin.take());
         if self.wait(Duration::from_secs(4)).is_none() {
             signal(self.pid, "KILL");
             self.child.kill().ok();
             self.child.wait().ok();
+        }
+        // The guard's shell has ended with the first program; what it left behind looks for the others by the folder, which it removes then.
+        let until = Instant::now() + Duration::from_secs(10);
+        while has_successors && self.scratch.exists() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
