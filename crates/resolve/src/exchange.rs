@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use cache::{Cookie, Moment, Secret};
-use wire::name::NameBuf;
+use wire::name::NameRoom;
 
 use crate::limits::QUEUE_MAX;
 use crate::mesh::TaskId;
@@ -44,7 +44,7 @@ pub(crate) struct Exchange {
     pub way: Way,
     pub id: u16,
     /// In the case in which it was sent.
-    pub name: NameBuf,
+    pub name: NameRoom,
     pub rtype: u16,
     pub sent: Moment,
     pub has_edns: bool,
@@ -248,7 +248,7 @@ mod tests {
             server: SocketAddr::from(([192, 0, 2, 1], 53)),
             way: Way::Datagram(Path(path)),
             id,
-            name: NameBuf::root(),
+            name: NameRoom::new(),
             rtype: 2,
             sent: Moment(0),
             has_edns: true,
