@@ -164,6 +164,11 @@ impl Recursion {
         self.first.plus_ms(self.began.elapsed().as_millis() as u64)
     }
 
+    /// How things are found out now.
+    pub(crate) fn settings(&self) -> resolve::Settings {
+        self.terms.lock().resolve.clone()
+    }
+
     fn current_terms(&self) -> Arc<Terms> {
         Arc::clone(&self.terms.lock())
     }
