@@ -90,6 +90,8 @@ impl Recursion {
         let anchors = Keeper::new(folder.as_deref());
         let mut terms = Terms::new(settings, server, 1)?;
         anchors.apply(&mut terms);
+        let negatives = Negatives::new(folder.as_deref());
+        negatives.apply(&mut terms);
         terms.warn_if_open();
         let terms = Arc::new(terms);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
@@ -104,7 +106,7 @@ impl Recursion {
             places,
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
-            negatives: negative::none(),
+            negatives,
             outage: Outage::default(),
             anchors,
             folder,
@@ -136,7 +138,7 @@ impl Recursion {
     fn replace(&self, make: impl FnOnce(&Terms) -> Terms) {
         let mut current = self.terms.lock();
         let mut terms = make(&current);
-        self.add_negatives(&mut terms);
+        self.negatives.apply(&mut terms);
         self.anchors.apply(&mut terms);
         let premises = terms.premises.clone();
         let limits = terms.limits;
@@ -160,6 +162,11 @@ impl Recursion {
     /// The present, as what is kept counts it.
     pub(crate) fn now(&self) -> Moment {
         self.first.plus_ms(self.began.elapsed().as_millis() as u64)
+    }
+
+    /// How things are found out now.
+    pub(crate) fn settings(&self) -> resolve::Settings {
+        self.terms.lock().resolve.clone()
     }
 
     fn current_terms(&self) -> Arc<Terms> {
