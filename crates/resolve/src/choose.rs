@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use wire::Name;
-use wire::iana::ede;
 
 use crate::limits::{
     EXPLORED_ONE_IN, RETRY_MS, SOUGHT_AGAIN_MS, SOUGHT_AT_ONCE, SOUGHT_AT_ONCE_BELOW, VAIN_MAX,
     VAIN_MAX_BELOW,
 };
+use crate::lines::Turn;
 use crate::mesh::TaskId;
 use crate::minimise::MINIMISED_TYPE;
 use crate::outcome::Outcome;
@@ -90,7 +90,7 @@ impl Resolver {
                 self.end_inquiry(id, task);
                 if let Some(server) = busy.and_then(|number| task.candidates.address(number))
                     && task.queued_at != Some(server)
-                    && self.exchanges.queue_up(server, id)
+                    && self.stand_in_line(id, server)
                 {
                     task.queued_at = Some(server);
                 }
@@ -102,6 +102,29 @@ impl Resolver {
                 self.seek(id, task, world)
             }
         }
+    }
+
+    /// Puts a task in line for a busy server. `false`: the line is long enough.
+    fn stand_in_line(&mut self, id: TaskId, server: SocketAddr) -> bool {
+        let Resolver { exchanges, mesh, .. } = self;
+        let is_there = |task: &Task| task.is_in_line(&server) && mesh.is_wanted(task);
+        exchanges.queue_up(server, id, |other| mesh.get(other).is_some_and(is_there))
+    }
+
+    /// A task that stood in line for a server whose turn has come.
+    pub(crate) fn next_in_line(&mut self, world: &dyn World) -> Option<TaskId> {
+        let Resolver { exchanges, mesh, .. } = self;
+        let turn = |id: TaskId, server: &SocketAddr, in_flight: u16| match mesh.get(id) {
+            Some(task) if task.is_in_line(server) && mesh.is_wanted(task) => {
+                let window = task.candidates.window(server, &task.place.zone, world.servers());
+                if in_flight < window { Turn::Goes } else { Turn::Waits }
+            }
+            _ => Turn::Gone,
+        };
+        let id = exchanges.next_in_line(turn)?;
+        let task = mesh.get_mut(id)?;
+        (task.queued_at, task.again_at) = (None, None);
+        Some(id)
     }
 
     /// The name and type that the servers of now are to be asked for.
@@ -186,15 +209,7 @@ impl Resolver {
             task.candidates.try_again();
             return Flow::Go;
         }
-        // When nobody at all was heard since the begin it is the network, and says nothing about this name.
-        let is_fact = self.network.heard_count() > task.heard_before;
-        let why = if is_fact { ede::NO_REACHABLE_AUTHORITY } else { ede::NETWORK_ERROR };
-        let edes = match task.ede {
-            Some(ede) if ede != why => [Some(ede), Some(why)],
-            _ => [Some(why), None],
-        };
-        let reason = Some("none of the zone's servers gave an answer");
-        Flow::End(Box::new(Outcome { is_fact, edes, reason, ..Outcome::failed() }))
+        Flow::End(Box::new(self.no_answer(task)))
     }
 
     /// The task asks nothing any more for those that follow it: they look for themselves.

@@ -38,7 +38,8 @@ impl Resolver {
         wanted: Wanted,
         world: &mut dyn World,
     ) -> Flow {
-        if task.questions >= QUESTIONS_A_STEP || !self.pay(task, world) {
+        let is_wanted = self.mesh.is_wanted(task);
+        if !is_wanted || task.questions >= QUESTIONS_A_STEP || !self.pay(task, world) {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
         task.questions += 1;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::exchange::Way;
+use crate::limits::{LATE_MAX, WINDOW_CONFIGURED};
 use crate::resolver::Resolver;
 use crate::state::State;
 use crate::task::{OverStream, Source, Task};
@@ -15,10 +16,16 @@ impl Resolver {
         self.note_silence(task);
         task.state = State::Choosing;
         self.counters.timeouts += 1;
-        let Some(late) = self.exchanges.get_mut(exchange) else { return };
-        late.is_late = true;
+        let Some(late) = self.exchanges.get(exchange) else { return };
         let (server, sent, way) = (late.server, late.sent, late.way);
         let is_common = COMMON.contains(&late.rtype) && !matches!(task.place.source, Source::Forward(_));
+        let late_max = match task.place.source {
+            Source::Stub(_) | Source::Forward(_) => WINDOW_CONFIGURED,
+            Source::Cut | Source::Hints => LATE_MAX,
+        };
+        if let Some(oldest) = self.exchanges.set_late(exchange, late_max) {
+            self.close_exchange(oldest, world);
+        }
         let now = self.time.now;
         let zone = world.servers().zone(&task.place.zone);
         if is_common && self.network.timed_out(&server, zone, sent, now) {
