@@ -9,6 +9,7 @@
 
 mod anchors;
 mod desk;
+mod ebb;
 mod explained;
 mod kept;
 mod negative;
@@ -35,6 +36,7 @@ use sync::Mutex;
 use crate::settings::Settings;
 use anchors::Keeper;
 use desk::Desk;
+use ebb::Ebb;
 use negative::Negatives;
 use outage::Outage;
 pub use recursor::Message;
@@ -60,6 +62,8 @@ pub(crate) struct Recursion {
     negatives: Negatives,
     /// What is said of the network.
     outage: Outage,
+    /// What is given back after floods.
+    ebb: Ebb,
     /// Trust anchors that are renewed.
     anchors: Keeper,
     /// Where what was learned is kept over a restart.
@@ -108,6 +112,7 @@ impl Recursion {
             desks: Mutex::named("desks of the resolver", Vec::new()),
             negatives,
             outage: Outage::default(),
+            ebb: Ebb::default(),
             anchors,
             folder,
             writing: Mutex::named("file of the cache", ()),

@@ -231,6 +231,9 @@ impl Recursor {
     /// Ends an event: asks what is left to be asked, and sees to the next tick.
     pub(crate) fn end(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
         self.ask_later(zones, time, driver);
+        if self.resolver.has_ebbed() {
+            self.shared.ebb.ebbed();
+        }
         while let Some(told) = self.resolver.told() {
             self.explaining.tell(told);
         }
