@@ -258,7 +258,7 @@ const SERVERS: [Row; 4] = [
     },
     Row {
         what: "do-ip4",
-        unbound: "do-ip4: no",
+        unbound: "",
         named: "",
         zonda: "ipv4 = false",
         asked: &[says(&["www.plain.org", "A", "+time=9"], "SERVFAIL", &[])],

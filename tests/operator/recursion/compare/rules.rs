@@ -53,6 +53,8 @@ pub struct Rule {
     signed: Option<bool>,
     /// QNAME's first label is an asterisk.
     wildcard: Option<bool>,
+    /// Zonda's answer section is empty.
+    empty: Option<bool>,
     /// TTLs that differ: all of sets of this type; Zonda's and the peer's between these when they were fresh; Zonda's longer or shorter.
     ttl_of: Option<String>,
     ttl: Option<[u32; 2]>,
@@ -165,6 +167,7 @@ impl Rule {
             && is_so(self.signed, || zonda.is_signed())
             && is_so(self.wildcard, || question.query.name.to_string().starts_with("*."))
             && is_so(self.more_proofs, || !peer.ad && zonda.lacks_proofs_alone(peer))
+            && is_so(self.empty, || zonda.answer.is_empty())
             && self.explains_ttls(of)
     }
 
