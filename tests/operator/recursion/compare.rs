@@ -156,6 +156,7 @@ mod long {
         for round in &rounds {
             let findings = compare(round);
             eprintln!("round {}: {}", round.seed, findings.report());
+            findings.unexplained.iter().for_each(|one| eprintln!("{one}"));
             all.add(findings);
         }
         conclude(&all);

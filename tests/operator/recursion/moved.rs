@@ -542,12 +542,38 @@ fn what_servers_see() {
 }
 
 /// What is so here whatever is set, or by a setting that others have in another form: settings, a question, and what dig shows of the answer.
-const HERE: [(&str, &str, &[&str], &[&str]); 9] = [
+const HERE: [(&str, &str, &[&str], &[&str]); 15] = [
     (
         "access-control: refuse",
         "[access]\nrecursion = \"nobody\"\n",
         &["www.plain.org", "A"],
         &["status: REFUSED", "EDE: 18 (Prohibited)"],
+    ),
+    (
+        "access-control: allow_cookie",
+        "[access]\nrecursion = \"proved\"\n[[acl]]\nname = \"proved\"\naddresses = [\"127.0.0.0/8\"]\nproved = true\n",
+        &["www.plain.org", "A", "+nocookie", "+ignore"],
+        &["ANSWER: 0"],
+    ),
+    (
+        "access-control: allow_cookie",
+        "[access]\nrecursion = \"proved\"\n[[acl]]\nname = \"proved\"\naddresses = [\"127.0.0.0/8\"]\nproved = true\n",
+        &["www.plain.org", "A", "+cookie"],
+        &["status: NOERROR", "ANSWER: 1"],
+    ),
+    ("edns-tcp-keepalive", "", &["www.plain.org", "A", "+tcp", "+keepalive"], &["status: NOERROR"]),
+    ("module-config", "validate = false\n", &["www.broken.org", "A"], &["status: NOERROR", "ANSWER: 1"]),
+    (
+        "stub-zone",
+        "[[stub]]\nname = \"broken.org\"\naddresses = [\"127.0.5.1\"]\n",
+        &["www.broken.org", "A"],
+        &["status: NOERROR", "ANSWER: 1"],
+    ),
+    (
+        "stub-zone",
+        "[[stub]]\nname = \"broken.org\"\naddresses = [\"127.0.5.1\"]\nvalidate = true\n",
+        &["www.broken.org", "A"],
+        &["status: SERVFAIL", "EDE: 6"],
     ),
     ("hide-identity", "", &["id.server", "TXT", "CH"], &["status: REFUSED"]),
     ("hide-version", "", &["version.bind", "TXT", "CH"], &["status: REFUSED"]),
@@ -576,6 +602,7 @@ fn what_is_so_here() {
             let resolver = start(internet, settings);
             let said = resolver.dig(words);
             assert!(shown.iter().all(|shown| said.contains(shown)), "{what}: {shown:?} is not in\n{said}");
+            assert!(!said.contains("TCP KEEPALIVE"), "{said}");
         }
     });
 }

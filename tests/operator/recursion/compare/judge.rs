@@ -16,7 +16,7 @@ use super::said::{SERVFAIL, Said};
 const CLIENTS: usize = 16;
 
 /// A failure says nothing of the name, and is kept for a second by BIND: whoever failed alone is asked again after that (RFC 9520 3.2).
-pub const FAILURE_WAIT: Duration = Duration::from_millis(1_200);
+const FAILURE_WAIT: Duration = Duration::from_millis(1_200);
 /// How often: another client's question may have failed meanwhile.
 const FAILURES: usize = 3;
 /// Differences that are shown of each rule.
@@ -117,12 +117,9 @@ fn ask_all(questions: &[Question]) -> Vec<Heard> {
         let is_zondas = said[0].rcode == SERVFAIL;
         let mut repeated = 0;
         for (said, (_, address)) in said.iter_mut().zip(RESOLVERS).skip(1) {
-            for _ in 0..FAILURES {
-                if said.rcode == SERVFAIL && !is_zondas {
-                    std::thread::sleep(FAILURE_WAIT);
-                    *said = Said::of(question.ask(address).as_ref());
-                    repeated += 1;
-                }
+            if said.rcode == SERVFAIL && !is_zondas {
+                let again = patiently(question, address);
+                (*said, repeated) = (again.0, repeated + again.1);
             }
         }
         let seconds = begun.elapsed().as_secs() as u32;
@@ -136,6 +133,24 @@ fn ask_all(questions: &[Question]) -> Vec<Heard> {
             .collect();
         clients.into_iter().flat_map(|client| client.join().expect("a client")).collect()
     })
+}
+
+/// What a server that has failed says, and how often it was asked for that.
+pub fn patiently(question: &Question, address: &str) -> (Said, usize) {
+    let ask = |_| {
+        std::thread::sleep(FAILURE_WAIT);
+        Said::of(question.ask(address).as_ref())
+    };
+    let mut all: Vec<Said> = Vec::new();
+    for said in (0..FAILURES).map(ask) {
+        let has_failed = said.rcode == SERVFAIL;
+        all.push(said);
+        if !has_failed {
+            break;
+        }
+    }
+    let count = all.len();
+    (all.pop().expect("one answer at least"), count)
 }
 
 impl Findings {

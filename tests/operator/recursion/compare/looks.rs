@@ -4,7 +4,7 @@ use zonda_tests::message::flag;
 use zonda_tests::rtype;
 
 use super::RESOLVERS;
-use super::judge::FAILURE_WAIT;
+use super::judge::patiently;
 use super::question::Question;
 use super::said::{SERVFAIL, Said};
 
@@ -47,9 +47,7 @@ impl Looks {
                 looks.of_type[at] = ask(question.about(*rtype), 1 + at);
             }
             if peers[at].rcode == SERVFAIL && zonda.rcode != SERVFAIL {
-                // Its failure is over.
-                std::thread::sleep(FAILURE_WAIT);
-                looks.turned[at] = ask(question.turned(), 1 + at);
+                looks.turned[at] = Some(patiently(&question.turned(), RESOLVERS[1 + at].1).0);
             }
         }
         looks
