@@ -4,6 +4,7 @@ mod attacks;
 mod compare;
 mod internet;
 mod kept;
+mod moved;
 mod outage;
 mod secured;
 mod waiting;

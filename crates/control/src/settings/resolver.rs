@@ -56,7 +56,7 @@ section! {
         state_directory: PathBuf = PathBuf::new(), Range::Any, start;
         /// The longest that anything is kept, whatever its TTL.
         ttl_max_seconds: u32 = 86_400, TTL, live;
-        /// The shortest. More than a few seconds breaks what others change quickly.
+        /// The shortest, of data that is not signed, in first answers as well. More than a few seconds breaks what others change quickly.
         ttl_min_seconds: u32 = 0, TTL, live;
         /// The longest that it is kept that a name or type does not exist (RFC 2308 5).
         negative_ttl_max_seconds: u32 = 3600, TTL, live;
