@@ -222,8 +222,9 @@ impl Answering<'_> {
                 true => self.serve(query, zones, identity, &client, room),
                 false => Answered::Elsewhere(0),
             };
+            let read = (query, if has_zones { self.responder.elsewhere() } else { None });
             let answered = match own {
-                Answered::Elsewhere(own) => match self.recursor.serve(query, context, time, room) {
+                Answered::Elsewhere(own) => match self.recursor.serve(read, context, time, room) {
                     Served::Octets(octets) => Answered::Octets(octets),
                     Served::Drop => Answered::Octets(0),
                     // Nothing was written over it.

@@ -9,6 +9,7 @@ use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
 use wire::iana::rtype;
+use wire::query::PlainQuery;
 use wire::{Name, NameBuf};
 use zone::CatalogView;
 
@@ -131,13 +132,23 @@ impl Recursor {
         self.replies.later.push(Later::of(&ask, None));
     }
 
-    /// Answers a query from what is known; what was asked last is what the other methods speak of.
+    /// Answers a query from what is known, and as it was read, if it was; what was asked last is what the other methods speak of.
     #[inline]
-    pub(crate) fn serve(&mut self, query: &[u8], context: &Context, time: Time, room: &mut [u8]) -> Served {
+    pub(crate) fn serve(
+        &mut self,
+        (query, plain): (&[u8], Option<&PlainQuery>),
+        context: &Context,
+        time: Time,
+        room: &mut [u8],
+    ) -> Served {
         let client =
             Client { transport: context.transport, address: &context.client, is_proved: context.is_proved };
         let known = (&self.terms.policy, &self.shared.cache);
-        let served = self.replies.answers.serve(query, &client, known, time, room);
+        let answers = &mut self.replies.answers;
+        let served = match plain {
+            Some(plain) => answers.serve_plain(query, plain, &client, known, time, room),
+            None => answers.serve(query, &client, known, time, room),
+        };
         if self.terms.prefetches
             && let Some(ask) = self.replies.answers.due()
         {
