@@ -162,6 +162,12 @@ impl Recursion {
         self.first.plus_ms(self.began.elapsed().as_millis() as u64)
     }
 
+    /// Where trust begins by now; nowhere if nothing is validated.
+    pub(crate) fn anchors(&self) -> validate::Anchors {
+        let terms = self.current_terms();
+        if terms.resolve.is_validating { terms.resolve.anchors.clone() } else { validate::Anchors::new() }
+    }
+
     fn current_terms(&self) -> Arc<Terms> {
         Arc::clone(&self.terms.lock())
     }

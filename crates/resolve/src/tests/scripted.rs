@@ -12,7 +12,9 @@ use wire::{Message, Name, NameBuf, Places};
 use crate::outcome::{Ask, From, Outcome, Waiter};
 use crate::resolver::{Refused, Resolver};
 use crate::settings::Settings;
-use crate::world::{Closed, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World};
+use crate::world::{
+    Closed, Held, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World,
+};
 
 /// When the scene begins, in seconds since 1970.
 pub const WALL: u64 = 1_785_000_000;
@@ -171,6 +173,16 @@ impl Zone {
         Zone { apex: Some(apex.to_owned()), records }
     }
 
+    /// With an octet of the RDATA of an RRset changed, as nobody has signed it.
+    pub fn forged(mut self, owner: &str, kind: u16) -> Zone {
+        let owner = name(owner);
+        let of_set = |record: &&mut Record| record.0.eq_ignore_case(&owner) && record.1 == kind;
+        for record in self.records.iter_mut().filter(of_set) {
+            *record.3.last_mut().unwrap() ^= 1;
+        }
+        self
+    }
+
     /// With the signatures of what it has, as those want it who ask with DO.
     fn signed(&self, mut response: Response) -> Response {
         for section in &mut response.sections[..2] {
@@ -300,6 +312,8 @@ pub struct Net {
     /// Everything that is sent is lost.
     pub is_silent: bool,
     pub own: Option<Zone>,
+    /// A mirror of this process, if there is one.
+    pub mirror: Option<Zone>,
     /// Names at and below this are asked of nobody.
     pub inside: Option<NameBuf>,
     pub sent: u64,
@@ -395,15 +409,18 @@ impl World for Net {
         self.inside.as_ref().is_some_and(|inside| name.is_at_or_below(inside))
     }
 
-    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
+    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> Held {
         let question = Question::read(query, false, self.now);
-        match &self.own {
-            Some(zone) if question.name.is_at_or_below(zone.apex.as_ref().unwrap()) => {
-                response.extend(zone.answer(&question).octets(&question));
-                true
-            }
-            _ => false,
+        let is_in = |zone: &&Zone| question.name.is_at_or_below(zone.apex.as_ref().unwrap());
+        if let Some(zone) = self.own.as_ref().filter(is_in) {
+            response.extend(zone.answer(&question).octets(&question));
+            return Held::Ours;
         }
+        if let Some(zone) = self.mirror.as_ref().filter(is_in) {
+            response.extend(zone.signed(zone.answer(&question)).octets(&question));
+            return Held::Mirror { labels: zone.apex.as_ref().unwrap().label_count() };
+        }
+        Held::Nothing
     }
 
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
@@ -450,6 +467,7 @@ impl Scene {
             is_unreachable: false,
             is_silent: false,
             own: None,
+            mirror: None,
             inside: None,
             sent: 0,
             with_cookie: 0,
