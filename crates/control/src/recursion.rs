@@ -78,6 +78,9 @@ impl Recursion {
         server: &auth::Server,
     ) -> Result<Option<Arc<Recursion>>, Vec<String>> {
         if !settings.resolver.enabled {
+            if settings.own_lists().any(|own| own.is_mirror()) {
+                tracing::warn!("mirror: nobody is answered from zones that are for the resolver alone, and there is none (`enabled` in [resolver])");
+            }
             return Ok(None);
         }
         let mut octets = [0; 24];
