@@ -6,6 +6,7 @@ mod compare;
 mod internet;
 mod kept;
 mod local_root;
+mod moved;
 mod names;
 mod operators;
 mod outage;

@@ -84,7 +84,12 @@ fn main() {
     let policy = Policy { clients: Clients::loopback(), ..Policy::default() };
     let address = Address::v4([127, 0, 0, 1], 53);
     let asking = auth::Client { transport: Transport::Udp, address: &address, is_proved: false, now: 0 };
-    let client = recursive::Client { transport: Transport::Udp, address: &address, is_proved: false };
+    let client = recursive::Client {
+        transport: Transport::Udp,
+        address: &address,
+        is_proved: false,
+        is_of_ours: false,
+    };
     let (mut own, mut others) = (auth::Responder::new(), recursive::Responder::new(1));
     let mut room = vec![0; 1232];
     let start = std::time::Instant::now();

@@ -9,6 +9,7 @@
 
 mod anchors;
 mod desk;
+mod ebb;
 mod explained;
 mod kept;
 mod negative;
@@ -35,6 +36,7 @@ use sync::Mutex;
 use crate::settings::Settings;
 use anchors::Keeper;
 use desk::Desk;
+use ebb::Ebb;
 use negative::Negatives;
 use outage::Outage;
 pub use recursor::Message;
@@ -60,6 +62,8 @@ pub(crate) struct Recursion {
     negatives: Negatives,
     /// What is said of the network.
     outage: Outage,
+    /// What is given back after floods.
+    ebb: Ebb,
     /// Trust anchors that are renewed.
     anchors: Keeper,
     /// Where what was learned is kept over a restart.
@@ -79,7 +83,9 @@ impl Recursion {
     ) -> Result<Option<Arc<Recursion>>, Vec<String>> {
         if !settings.resolver.enabled {
             if settings.own_lists().any(|own| own.is_mirror()) {
-                tracing::warn!("mirror: nobody is answered from zones that are for the resolver alone, and there is none (`enabled` in [resolver])");
+                tracing::warn!(
+                    "mirror: nobody is answered from zones that are for the resolver alone, and there is none (`enabled` in [resolver])"
+                );
             }
             return Ok(None);
         }
@@ -93,6 +99,8 @@ impl Recursion {
         let anchors = Keeper::new(folder.as_deref());
         let mut terms = Terms::new(settings, server, 1)?;
         anchors.apply(&mut terms);
+        let negatives = Negatives::new(folder.as_deref());
+        negatives.apply(&mut terms);
         terms.warn_if_open();
         let terms = Arc::new(terms);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
@@ -107,8 +115,9 @@ impl Recursion {
             places,
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
-            negatives: negative::none(),
+            negatives,
             outage: Outage::default(),
+            ebb: Ebb::default(),
             anchors,
             folder,
             writing: Mutex::named("file of the cache", ()),
@@ -139,7 +148,7 @@ impl Recursion {
     fn replace(&self, make: impl FnOnce(&Terms) -> Terms) {
         let mut current = self.terms.lock();
         let mut terms = make(&current);
-        self.add_negatives(&mut terms);
+        self.negatives.apply(&mut terms);
         self.anchors.apply(&mut terms);
         let premises = terms.premises.clone();
         let limits = terms.limits;
@@ -169,6 +178,11 @@ impl Recursion {
     pub(crate) fn anchors(&self) -> validate::Anchors {
         let terms = self.current_terms();
         if terms.resolve.is_validating { terms.resolve.anchors.clone() } else { validate::Anchors::new() }
+    }
+
+    /// How things are found out now.
+    pub(crate) fn settings(&self) -> resolve::Settings {
+        self.terms.lock().resolve.clone()
     }
 
     fn current_terms(&self) -> Arc<Terms> {

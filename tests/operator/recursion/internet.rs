@@ -173,7 +173,16 @@ impl Internet {
 
     /// The same at another address of loopback.
     pub fn resolver_at(&self, address: &str, more: &str) -> Resolver {
-        let resolver = self.unasked_at(address, more);
+        self.started(self.unasked_at(address, more))
+    }
+
+    /// At 127.0.0.1, with lines added to `[server]`.
+    pub fn resolver_with(&self, lines: &str) -> Resolver {
+        self.started(self.spawned("127.0.0.1", lines, ""))
+    }
+
+    /// Waits until a resolver answers.
+    fn started(&self, resolver: Resolver) -> Resolver {
         await_or(
             || resolver.log(),
             || {
@@ -188,11 +197,18 @@ impl Internet {
 
     /// One that nobody has asked anything yet, and that perhaps does not answer yet.
     pub fn unasked_at(&self, address: &str, more: &str) -> Resolver {
+        self.spawned(address, "", more)
+    }
+
+    /// Starts a resolver, with lines added to `[server]`, and to `[resolver]` and after it.
+    fn spawned(&self, address: &str, of_server: &str, more: &str) -> Resolver {
         let scratch = folder(&[]);
         let files = self.files.path();
+        // All servers are at addresses of loopback.
+        let never_ask = if more.contains("never-ask") { "" } else { "never-ask = []\n" };
         let settings = format!(
-            "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
-             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n",
+            "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n{of_server}\n[control]\nsocket = \"{}\"\n\
+             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\n{never_ask}",
             scratch.path().join("control.sock").display(),
             files.join("hints").display(),
             files.join("anchor").display()
@@ -209,6 +225,11 @@ impl Internet {
     /// The text of a zone as its servers have it, which is signed.
     pub fn zone_file(&self, apex: &str) -> PathBuf {
         self.files.path().join(format!("{}signed", if apex == "." { "root." } else { apex }))
+    }
+
+    /// The file of root hints.
+    pub fn hints(&self) -> PathBuf {
+        self.files.path().join("hints")
     }
 
     /// The file of trust anchors.
@@ -294,7 +315,8 @@ impl Resolver {
     }
 }
 
-fn dig(server: &str, words: &[&str]) -> String {
+/// What dig says of an answer by `server`, an address after `@`.
+pub fn dig(server: &str, words: &[&str]) -> String {
     let mut command = Command::new(require("dig", "bind9-dnsutils"));
     command.args(["+time=3", "+tries=1", server]).args(words);
     String::from_utf8_lossy(&command.output().expect("the program dig").stdout).into_owned()
