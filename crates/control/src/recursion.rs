@@ -84,6 +84,11 @@ impl Recursion {
         server: &auth::Server,
     ) -> Result<Option<Arc<Recursion>>, Vec<String>> {
         if !settings.resolver.enabled {
+            if settings.own_lists().any(|own| own.is_mirror()) {
+                tracing::warn!(
+                    "mirror: nobody is answered from zones that are for the resolver alone, and there is none (`enabled` in [resolver])"
+                );
+            }
             return Ok(None);
         }
         let mut octets = [0; 24];
@@ -170,6 +175,12 @@ impl Recursion {
     /// The present, as what is kept counts it.
     pub(crate) fn now(&self) -> Moment {
         self.first.plus_ms(self.began.elapsed().as_millis() as u64)
+    }
+
+    /// Where trust begins by now; nowhere if nothing is validated.
+    pub(crate) fn anchors(&self) -> validate::Anchors {
+        let terms = self.current_terms();
+        if terms.resolve.is_validating { terms.resolve.anchors.clone() } else { validate::Anchors::new() }
     }
 
     /// How things are found out now.

@@ -153,27 +153,44 @@ impl Responder {
         &mut self,
         query: &[u8],
         client: &Client<'_>,
+        known: (&Policy, &Cache),
+        time: Time,
+        room: &mut [u8],
+    ) -> Served {
+        match PlainQuery::read(query, &mut self.places) {
+            Some(plain) => self.serve_plain(query, &plain, client, known, time, room),
+            None => match Query::read(query, &mut self.places) {
+                None => Served::Drop,
+                Some(read) if is_for_others(&read) => Served::Other,
+                Some(read) => self.serve_read(&read, client, known, time, room),
+            },
+        }
+    }
+
+    /// The same of a query that was read as `plain` before.
+    #[inline]
+    pub fn serve_plain(
+        &mut self,
+        query: &[u8],
+        plain: &PlainQuery,
+        client: &Client<'_>,
+        known: (&Policy, &Cache),
+        time: Time,
+        room: &mut [u8],
+    ) -> Served {
+        self.serve_read(&plain.query(query), client, known, time, room)
+    }
+
+    fn serve_read(
+        &mut self,
+        read: &Query<'_>,
+        client: &Client<'_>,
         (policy, cache): (&Policy, &Cache),
         time: Time,
         room: &mut [u8],
     ) -> Served {
         (self.is_due, self.is_told, self.is_aliased, self.stage) = (false, false, false, Stage::Asked);
         self.is_unknown = false;
-        let (whole, plain);
-        let read = match PlainQuery::read(query, &mut self.places) {
-            Some(found) => {
-                plain = found.query(query);
-                &plain
-            }
-            None => {
-                let Some(found) = Query::read(query, &mut self.places) else { return Served::Drop };
-                whole = found;
-                &whole
-            }
-        };
-        if is_for_others(read) {
-            return Served::Other;
-        }
         let has_cookie = self.read_wishes(read, client, policy, time);
         let (is_let_in, is_unproved) = self.admit(client, policy);
         self.is_let_in = is_let_in;

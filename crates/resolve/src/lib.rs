@@ -67,4 +67,4 @@ pub use resolver::{Refused, Resolver};
 pub use settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection, Settings};
 pub use state::State;
 pub use task::{Place, Purpose, Source};
-pub use world::{Closed, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World};
+pub use world::{Closed, Held, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World};

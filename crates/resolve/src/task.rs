@@ -1,6 +1,6 @@
 //! One thing that is being found out: a name and type, the chain of aliases from there included.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use cache::{Moment, Security};
 use wire::Name;
@@ -47,6 +47,8 @@ pub enum Source {
     Stub(u16),
     /// The same: they resolve for us.
     Forward(u16),
+    /// A copy of the zone in this process.
+    Mirror,
 }
 
 /// Where a task is: the zone whose servers it asks.
@@ -145,7 +147,7 @@ pub(crate) struct Task {
     pub proof: Option<Box<Proof>>,
     /// Who gave what it came to, where that was a server.
     pub said_by: Option<SocketAddr>,
-    /// Servers that gave what was bogus: others are asked first.
+    /// Servers that gave what was bogus: others are asked first. [`MIRROR`] stands for mirrors, which are not asked at all then.
     pub avoided: Vec<SocketAddr>,
     /// The forward zone that failed and is not used for the name of now.
     pub passed_over: Option<u16>,
@@ -159,6 +161,9 @@ pub(crate) struct Task {
 
 /// A moment that never comes: the end of what is configured.
 pub(crate) const NEVER: Moment = Moment(u64::MAX);
+
+/// The address of no server: it stands for mirrors of this process where servers are told apart.
+pub(crate) const MIRROR: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Why a question goes over a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,6 +242,18 @@ impl Task {
             is_missed: false,
             outcome: None,
             story: None,
+        }
+    }
+
+    /// Whether mirrors are of no use: one gave what was bogus, or nothing that helps.
+    pub(crate) fn passes_mirrors(&self) -> bool {
+        self.avoided.contains(&MIRROR)
+    }
+
+    /// Goes without mirrors from now on.
+    pub(crate) fn pass_mirrors(&mut self) {
+        if !self.passes_mirrors() {
+            self.avoided.push(MIRROR);
         }
     }
 

@@ -102,6 +102,14 @@ impl Anchors {
             .map(|(zone, ds, keys)| (Name::trusted(zone).to_owned(), ds, keys))
     }
 
+    /// The anchor of a zone itself, as RDATA of DS and DNSKEY records, if it counts at `now`.
+    pub fn of_zone(&self, zone: &Name, now: u64) -> Option<(RdataList<'_>, RdataList<'_>)> {
+        match self.start(zone, now) {
+            Start::Anchor { labels, ds, keys } if labels == zone.label_count() => Some((ds, keys)),
+            _ => None,
+        }
+    }
+
     /// Takes `zone` and all below it as not signed until a time in seconds since 1970; `None` ends that now (RFC 7646).
     pub fn set_negative(&mut self, zone: &Name, until: Option<u64>) {
         self.point(zone).negative_until = until;
@@ -184,6 +192,8 @@ mod tests {
         anchors.set_negative(Name::root(), Some(7));
         check(&anchors, "www.example.", 6, Err(Some(Insecurity::NegativeAnchor)));
         check(&Anchors::new(), "www.example.", 0, Err(None));
+        let has_own = |text: &str, now| anchors.of_zone(&name(text), now).is_some();
+        assert_eq!([has_own(".", 6), has_own(".", 7), has_own("org.", 7)], [false, true, false]);
         let mut zones: Vec<String> = anchors.zones().map(|(zone, ..)| zone.to_string()).collect();
         zones.sort();
         assert_eq!(zones, [".", "signed.corp.example."]);

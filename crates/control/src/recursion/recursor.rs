@@ -11,6 +11,7 @@ use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter
 use wire::Name;
 use wire::iana::rtype;
 use wire::name::{NameRoom, NameRooms};
+use wire::query::PlainQuery;
 use zone::CatalogView;
 
 use super::Recursion;
@@ -134,11 +135,11 @@ impl Recursor {
         self.replies.later.push(Later::of(&ask, None, &mut self.replies.rooms));
     }
 
-    /// Answers a query from what is known; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours has begun the answer.
+    /// Answers a query from what is known, as it was read, if it was; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours has begun the answer.
     #[inline]
     pub(crate) fn serve(
         &mut self,
-        (query, is_of_ours): (&[u8], bool),
+        (query, plain, is_of_ours): (&[u8], Option<&PlainQuery>, bool),
         context: &Context,
         time: Time,
         room: &mut [u8],
@@ -146,7 +147,11 @@ impl Recursor {
         let Context { transport, is_proved, .. } = *context;
         let client = Client { transport, address: &context.client, is_proved, is_of_ours };
         let known = (&self.terms.policy, &self.shared.cache);
-        let served = self.replies.answers.serve(query, &client, known, time, room);
+        let answers = &mut self.replies.answers;
+        let served = match plain {
+            Some(plain) => answers.serve_plain(query, plain, &client, known, time, room),
+            None => answers.serve(query, &client, known, time, room),
+        };
         if self.terms.prefetches
             && let Some(ask) = self.replies.answers.due()
         {

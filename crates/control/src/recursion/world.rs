@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use cache::{Cache, Moment, Servers};
 use net::{Driver, Need, PathId, Protocol};
-use resolve::{Closed, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
+use resolve::{Closed, Held, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
 use wire::Name;
 use zone::CatalogView;
 
@@ -84,7 +84,7 @@ impl World for Outside<'_, '_> {
         self.driver.upstream().close(net::StreamId::from_bits(stream.0));
     }
 
-    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
+    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> Held {
         self.own.answer(self.zones, query, response)
     }
 

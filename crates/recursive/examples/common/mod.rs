@@ -90,8 +90,8 @@ impl World for Bench {
         Err(Unsent::Gone)
     }
     fn close(&mut self, _: StreamId) {}
-    fn authoritative(&mut self, _: &[u8], _: &mut Vec<u8>) -> bool {
-        false
+    fn authoritative(&mut self, _: &[u8], _: &mut Vec<u8>) -> resolve::Held {
+        resolve::Held::Nothing
     }
     fn has_zones(&self) -> bool {
         false
