@@ -433,7 +433,9 @@ fn kinds_of_local_zones() {
             let zonda = internet
                 .resolver(&format!("[[local-zone]]\nname = \"plain.org\"\nkind = \"{ours}\"\n{records}"));
             await_peer(UNBOUND, &unbound);
-            for (name, rtype) in OF_KINDS {
+            // Silence is waited for: twice is enough.
+            let count = if *ours == "drop" { 2 } else { OF_KINDS.len() };
+            for &(name, rtype) in &OF_KINDS[..count] {
                 let words = [name, rtype, "+time=1"];
                 let (said, expected) = (zonda.dig(&words), dig(&format!("@{UNBOUND}"), &words));
                 let ((status, flags, answer), other) = (shown(&said), shown(&expected));
