@@ -161,18 +161,28 @@ impl Findings {
             let seconds = heard.seconds;
             let Some(part) = zonda.difference(peer, seconds) else { continue };
             let (other, looks) = (&peers[1 - at], heard.looks.at(at));
-            let difference = Difference { question, part, peer_name, zonda, peer, other, looks, seconds };
+            let difference =
+                Difference { question, part, peer_name, zonda, peer, other, looks, seconds, ttl: None };
             let words = difference.words();
-            match rules.iter().find(|rule| rule.explains(&difference)) {
-                Some(rule) => {
-                    *self.explained.entry(rule.name.clone()).or_default() += 1;
-                    let samples = self.samples.entry(rule.name.clone()).or_default();
-                    if samples.len() < SAMPLES {
-                        samples.push(words);
-                    }
-                }
+            // Several sets may have other TTLs, each for a reason of its own.
+            let ttls = zonda.other_ttls(peer, seconds).filter(|_| part == "ttl").map(Some);
+            let parts: Vec<_> = if part == "ttl" { ttls.collect() } else { vec![None] };
+            let rule_of = |ttl| {
+                let of_set = Difference { ttl, ..difference };
+                rules.iter().find(|rule| rule.explains(&of_set))
+            };
+            match parts.into_iter().map(rule_of).collect::<Option<Vec<&Rule>>>() {
+                Some(found) => found.into_iter().for_each(|rule| self.explain(rule, &words)),
                 None => self.unexplained.push(words),
             }
+        }
+    }
+
+    fn explain(&mut self, rule: &Rule, words: &str) {
+        *self.explained.entry(rule.name.clone()).or_default() += 1;
+        let samples = self.samples.entry(rule.name.clone()).or_default();
+        if samples.len() < SAMPLES {
+            samples.push(words.to_owned());
         }
     }
 
