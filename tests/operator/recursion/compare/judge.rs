@@ -137,12 +137,15 @@ fn ask_all(questions: &[Question]) -> Vec<Heard> {
 
 /// What a server that has failed says, and how often it was asked for that.
 pub fn patiently(question: &Question, address: &str) -> (Said, usize) {
-    let ask = |_| {
-        std::thread::sleep(FAILURE_WAIT);
+    // Longer each time, as others who wait for the same must not keep each other's failures alive.
+    let ask = |turn: usize| {
+        std::thread::sleep(
+            FAILURE_WAIT * turn as u32 + Duration::from_millis(u64::from(question.query.id % 1_000)),
+        );
         Said::of(question.ask(address).as_ref())
     };
     let mut all: Vec<Said> = Vec::new();
-    for said in (0..FAILURES).map(ask) {
+    for said in (1..=FAILURES).map(ask) {
         let has_failed = said.rcode == SERVFAIL;
         all.push(said);
         if !has_failed {
