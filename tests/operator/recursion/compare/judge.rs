@@ -17,8 +17,9 @@ const CLIENTS: usize = 16;
 
 /// A failure says nothing of the name, and is kept for a second by BIND: whoever failed alone is asked again after that (RFC 9520 3.2).
 const FAILURE_WAIT: Duration = Duration::from_millis(1_200);
-/// How often: another client's question may have failed meanwhile.
-const FAILURES: usize = 3;
+/// How often, and by how much some wait longer than others: another client's question may have failed meanwhile.
+const FAILURES: usize = 4;
+const APART_MS: u64 = 3_000;
 /// Differences that are shown of each rule.
 const SAMPLES: usize = 20;
 
@@ -137,11 +138,10 @@ fn ask_all(questions: &[Question]) -> Vec<Heard> {
 
 /// What a server that has failed says, and how often it was asked for that.
 pub fn patiently(question: &Question, address: &str) -> (Said, usize) {
-    // Longer each time, as others who wait for the same must not keep each other's failures alive.
+    // Others who wait for the same must not keep each other's failures alive: longer each time, and at no common pace.
     let ask = |turn: usize| {
-        std::thread::sleep(
-            FAILURE_WAIT * turn as u32 + Duration::from_millis(u64::from(question.query.id % 1_000)),
-        );
+        let apart = u64::from(question.query.id) * 613 * turn as u64 % APART_MS;
+        std::thread::sleep(FAILURE_WAIT * turn as u32 + Duration::from_millis(apart));
         Said::of(question.ask(address).as_ref())
     };
     let mut all: Vec<Said> = Vec::new();
