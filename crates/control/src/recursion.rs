@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use cache::{Cache, Moment};
-use sync::Mutex;
+use sync::{Areas, Mutex};
 
 use crate::settings::Settings;
 use anchors::Keeper;
@@ -48,6 +48,8 @@ pub(crate) use terms::Terms;
 /// What all workers share.
 pub(crate) struct Recursion {
     pub(crate) cache: Cache,
+    /// Where workers have memory from while they process a query or an answer.
+    areas: Arc<Areas>,
     /// The moment `first` of what is kept.
     began: Instant,
     first: Moment,
@@ -108,6 +110,7 @@ impl Recursion {
         let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
         Ok(Some(Arc::new(Recursion {
             cache,
+            areas: Arc::new(Areas::new()),
             began,
             first: FIRST,
             terms,

@@ -31,6 +31,7 @@ use wire::builder::Suffixes;
 use wire::cookie::Malformed;
 use wire::header;
 use wire::iana::{class, ede, opcode, rcode, rtype};
+use wire::name::NameRooms;
 use wire::query::{PlainQuery, Query};
 use wire::refusal::Refusal;
 use wire::rrset::RdataListBuf;
@@ -101,6 +102,8 @@ pub struct Responder {
     dues: Dues,
     paces: Paces,
     turn: u32,
+    /// For names of clients that wait.
+    rooms: NameRooms,
     counters: Counters,
 }
 
@@ -128,6 +131,7 @@ impl Responder {
             dues: Dues::new(),
             paces: Paces::new(),
             turn: 0,
+            rooms: NameRooms::default(),
             counters: Counters::default(),
         }
     }
@@ -337,13 +341,18 @@ impl Responder {
     }
 
     /// Who waits for the question of [`Responder::ask`], after [`Served::Miss`].
-    pub fn waiting(&self) -> Waiting {
+    pub fn waiting(&mut self) -> Waiting {
         Waiting {
             wishes: self.wishes,
             stage: self.stage,
             is_aliased: self.is_aliased,
-            name: self.question.name().to_owned(),
+            name: self.rooms.copy(self.question.name()),
         }
+    }
+
+    /// Takes back what was kept of a client that waits no more, for the next one.
+    pub fn put_by(&mut self, waiting: Waiting) {
+        self.rooms.put(waiting.name);
     }
 
     /// Whether the client of the query that was just served is known to be where it says.

@@ -54,5 +54,6 @@ counters! {
     proofs: "Responses validated.";
     signatures: "Signatures verified for that.";
     known_signatures: "Signatures that were verified before, and remembered.";
+    system_pieces: "Pieces of memory for one event that work areas had no room for, so that the system's allocator gave them.";
     bogus: "Responses that validation rejected.";
 }

@@ -137,6 +137,7 @@ impl Resolver {
             facts: &proof.facts,
             copied: &mut Copied::new(),
             kept: &mut Kept::default(),
+            work: &self.scratch.work,
             asked: task.begun,
             is_explained: true,
         };

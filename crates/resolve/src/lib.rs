@@ -13,6 +13,7 @@ mod begin;
 mod budget;
 mod choose;
 pub mod counters;
+mod cuts;
 mod deserted;
 mod ebb;
 mod enter;

@@ -96,11 +96,11 @@ impl Resolver {
             is_for_proof: false,
             floor: servers.owner.label_count() + 1,
         };
-        if lookup.cut(&task.qname, &mut self.scratch.copied).is_some() {
+        if lookup.deepest_cut(&task.qname, &mut self.scratch.copied, &mut self.scratch.cuts).is_some() {
             return None;
         }
         let end = self.time.now.plus_seconds(servers.ttl);
-        let place = Place { zone: servers.owner.to_lowercase(), end, source: Source::Cut };
+        let place = Place { zone: self.rooms.lower(servers.owner), end, source: Source::Cut };
         Some(self.enter(id, task, place, (servers.rdatas, reply.glue.list()), world))
     }
 }

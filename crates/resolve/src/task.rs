@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use cache::{Moment, Security};
 use wire::Name;
-use wire::name::NameBuf;
+use wire::name::NameRoom;
 use wire::rrset::RrsetListBuf;
 
 use crate::budget::BudgetId;
@@ -53,7 +53,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its apex; the root while nothing is known.
-    pub zone: NameBuf,
+    pub zone: NameRoom,
     /// When the delegation ends: what is delegated below ends then at the latest.
     pub end: Moment,
     /// Who are its servers.
@@ -73,7 +73,7 @@ pub(crate) struct Waiting {
 /// See the module. With all that it owns at most 4 KiB, but for long chains of signed aliases and responses that are being validated.
 pub(crate) struct Task {
     /// What is found out.
-    pub name: NameBuf,
+    pub name: NameRoom,
     pub rtype: u16,
     /// Nothing is validated (CD).
     pub is_unchecked: bool,
@@ -103,7 +103,7 @@ pub(crate) struct Task {
 
     pub state: State,
     /// The name of now: the last of the chain of aliases.
-    pub qname: NameBuf,
+    pub qname: NameRoom,
     pub place: Place,
     pub candidates: Candidates,
     /// What is asked of these servers, with labels left out or not.
@@ -176,8 +176,20 @@ pub(crate) enum OverStream {
 impl Task {
     /// A task at its begin.
     pub(crate) fn new(name: &Name, rtype: u16, purpose: Purpose, budget: BudgetId, begun: Moment) -> Task {
+        let rooms = [name.into(), name.into(), NameRoom::new()];
+        Task::in_rooms(rooms, rtype, purpose, budget, begun)
+    }
+
+    /// The same with its names in these rooms: twice its own, and that of its zone, the root.
+    fn in_rooms(
+        [name, qname, zone]: [NameRoom; 3],
+        rtype: u16,
+        purpose: Purpose,
+        budget: BudgetId,
+        begun: Moment,
+    ) -> Task {
         Task {
-            name: name.to_owned(),
+            name,
             rtype,
             is_unchecked: false,
             is_for_cache: false,
@@ -195,8 +207,8 @@ impl Task {
             parents: Vec::new(),
             children: Vec::new(),
             state: State::Start,
-            qname: name.to_owned(),
-            place: Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints },
+            qname,
+            place: Place { zone, end: NEVER, source: Source::Hints },
             candidates: Candidates::default(),
             minimiser: Minimiser::new(),
             open: [None; OPEN_MAX],
@@ -241,7 +253,10 @@ impl Task {
         candidates.clear();
         let waiters = std::mem::take(&mut self.waiters);
         let outcome = self.outcome.take();
-        *self = Task { candidates, waiters, outcome, ..Task::new(name, rtype, purpose, budget, begun) };
+        let mut rooms = [self.name.take(), self.qname.take(), self.place.zone.take()];
+        rooms.iter_mut().zip([name, name, Name::root()]).for_each(|(room, name)| room.set(name));
+        let begun = Task::in_rooms(rooms, rtype, purpose, budget, begun);
+        *self = Task { candidates, waiters, outcome, ..begun };
     }
 
     /// Whether it stands in line for a busy server.
@@ -253,9 +268,9 @@ impl Task {
     #[cfg(test)]
     pub(crate) fn octets(&self) -> usize {
         size_of::<Task>()
-            + self.name.octets().len()
-            + self.qname.octets().len()
-            + self.place.zone.octets().len()
+            + self.name.room_octets()
+            + self.qname.room_octets()
+            + self.place.zone.room_octets()
             + self.candidates.octets()
             + self.chain_octets
             + self.waiters.capacity() * size_of::<Waiting>()

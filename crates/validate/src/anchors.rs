@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 
+use wire::name::NAME_OCTETS_MAX;
 use wire::rrset::RdataListBuf;
 use wire::{Name, NameBuf, RdataList};
 
@@ -25,6 +26,8 @@ pub const ROOT_ANCHORS: [&[u8]; 2] = [
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     points: HashMap<Box<[u8]>, Point>,
+    /// Labels of the longest name of a point.
+    labels_max: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -119,8 +122,14 @@ impl Anchors {
 
     /// What decides about `name` at `now`, in seconds since 1970.
     pub fn start(&self, name: &Name, now: u64) -> Start<'_> {
-        let lower = name.to_lowercase();
-        let mut next: Option<&Name> = Some(&lower);
+        let mut room = [0; NAME_OCTETS_MAX];
+        let lower = &mut room[..name.octets().len()];
+        lower.copy_from_slice(name.octets());
+        lower.make_ascii_lowercase();
+        let mut next = Some(Name::trusted(lower));
+        for _ in self.labels_max..name.label_count() {
+            next = next.and_then(Name::parent);
+        }
         while let Some(zone) = next {
             if let Some(point) = self.points.get(zone.octets()) {
                 if point.negative_until.is_some_and(|until| until > now) {
@@ -140,6 +149,7 @@ impl Anchors {
     }
 
     fn point(&mut self, zone: &Name) -> &mut Point {
+        self.labels_max = self.labels_max.max(zone.label_count());
         self.points.entry(zone.octets().to_ascii_lowercase().into()).or_default()
     }
 }

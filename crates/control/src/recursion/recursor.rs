@@ -8,8 +8,9 @@ use recursive::policy::{Asker, Decision};
 use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
+use wire::Name;
 use wire::iana::rtype;
-use wire::{Name, NameBuf};
+use wire::name::{NameRoom, NameRooms};
 use zone::CatalogView;
 
 use super::Recursion;
@@ -54,7 +55,7 @@ pub(crate) struct Recursor {
 
 /// A question to be asked when nothing else is being done.
 pub(super) struct Later {
-    pub name: NameBuf,
+    pub name: NameRoom,
     pub rtype: u16,
     pub checking_disabled: bool,
     pub from: resolve::From,
@@ -63,18 +64,20 @@ pub(super) struct Later {
 }
 
 impl Later {
-    pub(super) fn of(ask: &Ask<'_>, waiter: Option<Waiter>) -> Later {
+    pub(super) fn of(ask: &Ask<'_>, waiter: Option<Waiter>, rooms: &mut NameRooms) -> Later {
         let Ask { name, rtype, checking_disabled, from, client } = *ask;
-        Later { name: name.to_owned(), rtype, checking_disabled, from, client, waiter }
+        Later { name: rooms.copy(name), rtype, checking_disabled, from, client, waiter }
     }
 }
 
 impl Recursor {
     pub(crate) fn new(shared: &Arc<Recursion>, worker: usize, random: u64) -> Recursor {
         let terms = shared.current_terms();
+        let mut resolver = Resolver::new(terms.resolve.clone(), random.rotate_left(32));
+        resolver.work_in(Arc::clone(&shared.areas));
         Recursor {
             shared: Arc::clone(shared),
-            resolver: Resolver::new(terms.resolve.clone(), random.rotate_left(32)),
+            resolver,
             replies: Replies::new(random, shared.places),
             own: OwnZones::default(),
             terms,
@@ -128,7 +131,7 @@ impl Recursor {
             from: resolve::From::Cache,
             client: None,
         };
-        self.replies.later.push(Later::of(&ask, None));
+        self.replies.later.push(Later::of(&ask, None, &mut self.replies.rooms));
     }
 
     /// Answers a query from what is known; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours has begun the answer.
@@ -147,7 +150,7 @@ impl Recursor {
         if self.terms.prefetches
             && let Some(ask) = self.replies.answers.due()
         {
-            self.replies.later.push(Later::of(&ask, None));
+            self.replies.later.push(Later::of(&ask, None, &mut self.replies.rooms));
         }
         if self.replies.answers.is_told() {
             let asked = self.replies.answers.waiting();
@@ -173,7 +176,7 @@ impl Recursor {
         let (waiting, is_proved) = (self.replies.answers.waiting(), self.replies.answers.is_proved());
         let address = item.context.client;
         let client = client_number(driver.prefix_of(address.ip()));
-        let question = Later::of(&self.replies.answers.ask(client), None);
+        let question = Later::of(&self.replies.answers.ask(client), None, &mut self.replies.rooms);
         let who = Who { address: &address, is_proved };
         let owner = self.shared.owner_of(&question.name, driver.workers());
         let is_here = owner == driver.worker();
@@ -260,6 +263,7 @@ impl Recursor {
             {
                 self.replies.give_up(*waiter, &self.terms.policy, time, driver);
             }
+            self.replies.rooms.put(later.name);
         }
         while let Some(waiter) = self.replies.abandoned.pop() {
             self.resolver.abandon(waiter);

@@ -110,7 +110,10 @@ impl Resolver {
         };
         let name = name.to_lowercase();
         let owner = if rtype == rtype::DS { name.parent().unwrap_or(&name) } else { &name };
-        lookup.cut(owner, &mut self.scratch.copied).is_some_and(|(_, cut)| cut.rdatas.count() > 1)
+        let scratch = &mut self.scratch;
+        lookup
+            .cut(owner, &mut scratch.copied, &mut scratch.cuts)
+            .is_some_and(|(_, cut)| cut.rdatas.count() > 1)
     }
 
     /// A DS or DNSKEY RRset that broke a chain is not used again.
