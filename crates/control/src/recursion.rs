@@ -8,6 +8,7 @@
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
 mod anchors;
+mod clock;
 mod desk;
 mod ebb;
 mod explained;
@@ -35,6 +36,7 @@ use sync::{Areas, Mutex};
 
 use crate::settings::Settings;
 use anchors::Keeper;
+use clock::Clock;
 use desk::Desk;
 use ebb::Ebb;
 use negative::Negatives;
@@ -62,6 +64,8 @@ pub(crate) struct Recursion {
     desks: Mutex<Vec<Arc<Desk>>>,
     /// Names that are not validated for a while.
     negatives: Negatives,
+    /// What the time is.
+    clock: Clock,
     /// What is said of the network.
     outage: Outage,
     /// What is given back after floods.
@@ -105,6 +109,7 @@ impl Recursion {
         negatives.apply(&mut terms);
         terms.warn_if_open();
         let terms = Arc::new(terms);
+        let clock = Clock::new(folder.as_deref(), (negative::wall(), 0));
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
         let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
@@ -119,6 +124,7 @@ impl Recursion {
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
             negatives,
+            clock,
             outage: Outage::default(),
             ebb: Ebb::default(),
             anchors,
@@ -170,6 +176,19 @@ impl Recursion {
                 "the cache forgets {what}, as trust anchors, forwarded or stub zones have changed"
             );
         }
+    }
+
+    /// Forgets what was learned where the clock was set by far: what failed by it, and what was proved.
+    pub(crate) fn watch_clock(&self) {
+        let steady = self.began.elapsed().as_secs();
+        let Some(jump) = self.clock.jump((negative::wall(), steady)) else { return };
+        let entries = self.cache.flush(&cache::Flush::All, self.now());
+        self.forget_zones();
+        tracing::warn!(
+            jump,
+            entries,
+            "the clock was set by {jump} s: the cache forgets everything, as signatures were looked at by another time"
+        );
     }
 
     /// The present, as what is kept counts it.

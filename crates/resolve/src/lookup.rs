@@ -246,11 +246,16 @@ impl Lookup<'_> {
         let entry = named.get(subject, copied)?;
         let is_fresh = entry.ttl_left(self.now).is_some();
         let is_seen = self.is_unchecked || !matches!(entry.security, Security::Unchecked | Security::Bogus);
-        if !is_seen || !(is_fresh || self.is_stale) {
+        if !is_seen || !(is_fresh || self.is_stale && self.is_kept_stale(&entry)) {
             return None;
         }
         kept.is_stale |= !is_fresh;
         Some(entry)
+    }
+
+    /// What has expired is given for so long; it may lie there for longer, as nobody has needed its room.
+    fn is_kept_stale(&self, entry: &Entry<'_>) -> bool {
+        entry.expired_for(self.now) < u64::from(self.cache.limits().stale_seconds)
     }
 
     fn take(&self, name: &Name, rtype: u16, entry: &Entry<'_>, kept: &mut Kept) -> Found {

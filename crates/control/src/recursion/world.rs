@@ -29,7 +29,10 @@ impl Recursion {
     /// The time of the worker's turn, as what is kept counts it.
     pub(super) fn time(&self, now: net::Now) -> Time {
         let since = now.instant.saturating_duration_since(self.began);
-        Time { now: Moment(self.first.0 + since.as_millis() as u64), wall: now.wall }
+        Time {
+            now: Moment(self.first.0 + since.as_millis() as u64),
+            wall: self.clock.wall(now.wall, since.as_secs()),
+        }
     }
 
     /// When that is by the worker's clock.

@@ -82,7 +82,7 @@ impl Net {
     pub(super) fn new() -> Net {
         Net {
             now: 1_000_000,
-            cache: Cache::new(),
+            cache: stale_for_a_day(),
             qualities: Servers::new(1 << 20, Secret::new([1, 2, 3])),
             servers: HashMap::new(),
             queue: BTreeMap::new(),
@@ -204,4 +204,11 @@ impl World for Net {
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
         self.done.push((waiter, outcome.clone()));
     }
+}
+
+/// A cache that gives what has expired for a day, as that of a server does.
+fn stale_for_a_day() -> Cache {
+    let cache = Cache::new();
+    cache.set_limits(&cache::Limits { stale_seconds: 86_400, ..cache.limits() });
+    cache
 }
