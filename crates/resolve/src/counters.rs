@@ -53,5 +53,8 @@ counters! {
     proofs: "Responses validated.";
     signatures: "Signatures verified for that.";
     known_signatures: "Signatures that were verified before, and remembered.";
+    digests: "Digests of keys computed for that.";
+    hash_rounds: "Rounds of NSEC3 hashes computed for that.";
     bogus: "Responses that validation rejected.";
+    hopeless: "Questions not asked, or not validated, as all of their zone is bogus for now, or disowned by its servers.";
 }

@@ -10,8 +10,9 @@ use wire::iana::{ede, rcode, rtype};
 use crate::exchange::{Exchange, ExchangeId};
 use crate::limits::{LAME_SECONDS, REFERRALS_MAX};
 use crate::mesh::TaskId;
+use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
-use crate::response::{Kind, Reply};
+use crate::response::{Kind, Lame, Reply};
 use crate::settings::Minimisation;
 use crate::state::State;
 use crate::task::{OverStream, Place, Source, Task};
@@ -34,6 +35,9 @@ impl Resolver {
             // Others of the zone may have it at first hand; this is taken when none of them does.
             task.second_hand.0 = true;
             return self.next_server(task, exchange, None);
+        }
+        if reply.kind.is_of_zone() {
+            self.disowned.forget(&task.place.zone, &task.qname);
         }
         match reply.kind {
             Kind::Referral => self.referred(id, task, exchange, reply, world),
@@ -90,10 +94,22 @@ impl Resolver {
             }
             Kind::Lame(how) => {
                 self.counters.lame += 1;
-                if how.is_of_server() && reply.has_question {
+                // Nobody else is asked where a zone with such a delegation leads: an attacker has as many servers as he likes.
+                if how == Lame::Crowd {
+                    let edes = [Some(ede::INVALID_DATA), None];
+                    let reason = Some("a delegation to more servers than any zone has");
+                    return Flow::End(Box::new(Outcome { is_fact: true, edes, reason, ..Outcome::failed() }));
+                }
+                let is_of_server = how.is_of_server() && reply.has_question;
+                if is_of_server {
                     self.lame(task, exchange, world);
                 }
-                self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE))
+                let flow = self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE));
+                if is_of_server && is_whole && !task.candidates.has_more() && task.place.source == Source::Cut
+                {
+                    self.disowned.keep(&task.place.zone, &task.qname, self.time.now);
+                }
+                flow
             }
             Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Exists | Kind::Unread => {
                 self.counters.failed += 1;

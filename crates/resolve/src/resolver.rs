@@ -16,6 +16,7 @@ use wire::iana::rtype;
 
 use crate::budget::Budgets;
 use crate::counters::Counters;
+use crate::disowned::Disowned;
 use crate::exchange::{Exchanges, Way};
 use crate::explain::Told;
 use crate::facts::Standings;
@@ -84,6 +85,7 @@ pub struct Resolver {
     pub(crate) uncut: Uncut,
     pub(crate) spares: Spares,
     pub(crate) broken: BrokenLinks,
+    pub(crate) disowned: Disowned,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
     /// Tasks that nobody waited for at their begin.
@@ -129,6 +131,7 @@ impl Resolver {
             uncut: Uncut::default(),
             spares: Spares::default(),
             broken: BrokenLinks::default(),
+            disowned: Disowned::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             proving_octets: 0,
@@ -265,6 +268,10 @@ impl Resolver {
     /// Lets a task step as far as it gets.
     pub(crate) fn steps(&mut self, id: TaskId, mut task: Box<Task>, world: &mut dyn World) {
         loop {
+            if let Some(outcome) = self.hopeless(&task) {
+                self.counters.hopeless += 1;
+                return self.finish(id, task, outcome, world);
+            }
             let flow = match task.state {
                 State::Start => self.start(id, &mut task, world),
                 State::Choosing => self.choose(id, &mut task, world),
