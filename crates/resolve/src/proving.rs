@@ -11,8 +11,9 @@ mod again;
 use std::net::SocketAddr;
 
 use cache::Security;
+use validate::limits::Limit;
 use validate::verdict::{Break, RrsetVerdict};
-use validate::{Context, Ending, Insecurity, Need, Reason, Response, Step, Validation, Verdict};
+use validate::{Context, Ending, Fault, Insecurity, Need, Reason, Response, Step, Validation, Verdict};
 use wire::NameBuf;
 use wire::iana::{rcode, rtype};
 use wire::rrset::{Rrset, RrsetListBuf};
@@ -380,6 +381,10 @@ fn blamed(verdict: &Verdict) -> Option<&Break> {
 /// Why it is bogus, in few words that are no allocation.
 fn words(broken: &Break) -> &'static str {
     match (broken.is_in_chain, broken.rtype) {
+        _ if broken.fault == Fault::TooMuchWork(Limit::Rrsets) => {
+            "a loop of aliases, or too many RRsets in one response"
+        }
+        _ if matches!(broken.fault, Fault::TooMuchWork(_)) => "validation would take too much work",
         (true, rtype::DS) => "a DS RRset breaks the chain of trust",
         (true, _) => "a DNSKEY RRset breaks the chain of trust",
         _ => "the response is not what the zone has signed",

@@ -96,7 +96,7 @@ impl Resolver {
                 self.counters.lame += 1;
                 // Nobody else is asked where a zone with such a delegation leads: an attacker has as many servers as he likes.
                 if how == Lame::Crowd {
-                    let edes = [Some(ede::INVALID_DATA), None];
+                    let edes = [Some(ede_of(how)), None];
                     let reason = Some("a delegation to more servers than any zone has");
                     return Flow::End(Box::new(Outcome { is_fact: true, edes, reason, ..Outcome::failed() }));
                 }
@@ -104,7 +104,7 @@ impl Resolver {
                 if is_of_server {
                     self.lame(task, exchange, world);
                 }
-                let flow = self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE));
+                let flow = self.next_server(task, exchange, Some(ede_of(how)));
                 if is_of_server && is_whole && !task.candidates.has_more() && task.place.source == Source::Cut
                 {
                     self.disowned.keep(&task.place.zone, &task.qname, self.time.now);
@@ -232,6 +232,16 @@ impl Resolver {
         task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);
         let flow = self.next_server(&mut task, &exchange, Some(ede::INVALID_DATA));
         self.follow(exchange.task, task, flow, world);
+    }
+}
+
+/// The extended error (RFC 8914 4) of a response that is not what a server of the zone says.
+fn ede_of(how: Lame) -> u16 {
+    match how {
+        Lame::Malformed | Lame::Excess | Lame::Crowd => ede::INVALID_DATA,
+        Lame::Empty | Lame::Upward | Lame::Itself | Lame::Sideways | Lame::Other | Lame::Child => {
+            ede::NOT_AUTHORITATIVE
+        }
     }
 }
 
