@@ -224,7 +224,7 @@ fn line(class: &str, row: &[Cost]) -> String {
 }
 
 /// All classes; what is to be the same or less than with the best of the others, in queries for each question.
-const CLASSES: [&str; 26] = [
+const CLASSES: [&str; 27] = [
     "nxns",
     "nxns-hundred",
     "nxns-few",
@@ -234,6 +234,7 @@ const CLASSES: [&str; 26] = [
     "nr-delegation-hundred",
     "tsuname",
     "camp",
+    "camp-maze",
     "alias-chain",
     "endless-referrals",
     "self-referral",
