@@ -355,13 +355,20 @@ fn denies_below(reply: &Reply, verdict: &Verdict) -> bool {
         // A zone below, not signed at all, may be insecure for the same reason: none of its records are secure.
         Some(Reason::Insecure(Insecurity::Nsec3Iterations)) => {
             let answers = reply.answer.list().iter().count();
-            let mut of_authority = reply.authority.list().iter().zip(verdict.rrsets.iter().skip(answers));
-            of_authority
-                .any(|(set, one)| set.rtype == rtype::NSEC3 && one.security == validate::Security::Secure)
+            let of_authority = reply.authority.list().iter().zip(verdict.rrsets.iter().skip(answers));
+            let mut chain = of_authority.filter(|(set, _)| set.rtype == rtype::NSEC3).peekable();
+            let is_whole = |set: &Rrset<'_>| set.rdatas.iter().all(|rdata| !has_opt_out(rdata));
+            chain.peek().is_some()
+                && chain.all(|(set, one)| one.security == validate::Security::Secure && is_whole(&set))
         }
         Some(_) => false,
     };
     is_denied && verdict.ending == Ending::NameError
+}
+
+/// The flag of NSEC3 RDATA (RFC 5155 3.1.2.1).
+fn has_opt_out(nsec3: &[u8]) -> bool {
+    nsec3.get(1).is_none_or(|flags| flags & 1 != 0)
 }
 
 /// The sets with TTLs that their signatures allow (RFC 4035 5.3.3).
