@@ -2,7 +2,7 @@
 
 /// Most aliases of a chain, those of local data included. Unbound follows 11, recursor 10, kresd 13; names in use need 5. Fewer break those, more help only
 /// those who build chains.
-pub const ALIASES_MAX: usize = 11;
+pub const ALIASES_MAX: usize = 10;
 
 /// Most parents of a name that are looked at for a DNAME or for a proof that there is nothing: 16 lookups. Names in use have 3 or 4 labels, those of `ip6.arpa`
 /// are denied near their end or not at all; what lies further up a resolver finds as well, once.

@@ -36,6 +36,14 @@ pub(crate) struct Answered {
     pub authority: RrsetListBuf,
 }
 
+impl Fact {
+    /// Octets of what was found.
+    pub(crate) fn octets(&self) -> usize {
+        let lists = |found: &Answered| found.answer.room_octets() + found.authority.room_octets();
+        self.name.octets().len() + self.found.as_ref().map_or(0, lists)
+    }
+}
+
 /// What this worker found out about zones. Lossy: what is forgotten is proved again, mostly from what the cache has.
 #[derive(Default)]
 pub(crate) struct Standings {

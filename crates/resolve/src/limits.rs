@@ -20,9 +20,9 @@ pub const STALE_RECHECK_MS: u64 = 30_000;
 pub const RECHECKS_MAX: usize = 4_096;
 /// The TTL of stale data (RFC 8767 4).
 pub const STALE_TTL_SECONDS: u32 = 30;
-/// Aliases in a chain. Real ones have up to 8; Unbound follows 11.
-pub const ALIASES_MAX: u8 = 11;
-/// Octets of the chain of aliases that a task keeps: 11 with signatures of RSA. More is no answer that anybody takes.
+/// Aliases in a chain. Real ones have up to 8; each is a question to whoever makes chains without end. PowerDNS follows 10, Unbound and BIND 11.
+pub const ALIASES_MAX: u8 = 10;
+/// Octets of the chain of aliases that a task keeps: 10 with signatures of RSA. More is no answer that anybody takes.
 pub const CHAIN_OCTETS_MAX: usize = 16 << 10;
 /// Referrals on the way to one name: each goes at least one label down, and names below ip6.arpa have at most some ten cuts.
 pub const REFERRALS_MAX: u8 = 30;
@@ -46,6 +46,9 @@ pub const SOUGHT_AT_ONCE_BELOW: usize = 1;
 pub const VAIN_MAX: [usize; 2] = [2, 5];
 /// The same of a task that others wait for.
 pub const VAIN_MAX_BELOW: [usize; 2] = [1, 3];
+/// Names of servers without addresses beyond which one in vain of a domain is enough, and an address that refuses is one: no sound delegation has so many, the largest
+/// (the root, TLDs) 13 and with glue.
+pub const CROWD: u8 = 13;
 /// Addresses sought for one zone by a task. BIND takes 13 servers of a delegation.
 pub const SOUGHT_MAX: u8 = 13;
 /// Names looked at of an NS RRset, begun at a random one.
@@ -160,7 +163,12 @@ pub const STANDINGS_MAX: usize = 10_000;
 /// Broken links of chains of trust that a worker remembers to have fetched anew: zones that are bogus are few, and what is forgotten costs a question.
 pub const BROKEN_LINKS_MAX: usize = 1_024;
 
-/// Octets of responses that wait to be validated, of a worker: 16,000 usual ones, 256 of the longest.
+/// Names one label below a zone of which a worker remembers that the zone's servers disown what is below: 40 octets each. Faults of that kind are few.
+pub const DISOWNED_MAX: usize = 1_024;
+/// Names below one that have to be disowned in a row before no more are asked for: one may be at fault alone.
+pub const DISOWNED_IN_A_ROW: u8 = 2;
+
+/// Octets of responses that wait to be validated, and of DS and DNSKEY that were fetched for them, of a worker: 8,000 usual ones with theirs, 256 of the longest.
 pub const PROVING_OCTETS_MAX: usize = 16 << 20;
 
 /// What is written down for people at a time, of a worker: operators, one by one.

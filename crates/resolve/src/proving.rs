@@ -11,9 +11,12 @@ mod again;
 use std::net::SocketAddr;
 
 use cache::Security;
-use validate::{Context, Ending, Need, Reason, Response, Step, Validation, Verdict};
+use validate::limits::Limit;
+use validate::verdict::Break;
+use validate::{Context, Ending, Fault, Insecurity, Need, Reason, Response, Step, Validation, Verdict};
 use wire::iana::{rcode, rtype};
 use wire::name::NameRoom;
+use wire::rrset::Rrset;
 use wire::{Name, NameBuf};
 
 use self::again::Again;
@@ -33,7 +36,7 @@ use crate::world::World;
 /// A response that is being validated.
 pub(crate) struct Proof {
     reply: Reply,
-    /// Octets of it, as they are counted.
+    /// Octets of it and of the facts, as they are counted.
     pub octets: usize,
     pub exchange: Exchange,
     pub validation: Validation,
@@ -94,6 +97,11 @@ impl Proof {
     fn is_of_part(&self, task: &Task) -> bool {
         self.exchange.name.octets().len() != task.qname.octets().len()
     }
+
+    /// Octets of the response and of what was fetched for it.
+    fn octets_now(&self) -> usize {
+        self.reply.octets() + self.facts.iter().map(Fact::octets).sum::<usize>()
+    }
 }
 
 impl Resolver {
@@ -139,12 +147,18 @@ impl Resolver {
             task.proof = Some(proof);
             return Flow::Wait;
         }
+        if !self.has_room_for(&mut proof) {
+            task.proof = Some(proof);
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
         let before = proof.validation.work();
         let step = self.validate(task, &mut proof, world);
         let work = proof.validation.work();
         self.budgets.set_work(task.budget, work);
         self.counters.signatures += u64::from(work.signatures - before.signatures);
         self.counters.known_signatures += u64::from(work.known - before.known);
+        self.counters.digests += u64::from(work.digests - before.digests);
+        self.counters.hash_rounds += u64::from(work.hash_rounds - before.hash_rounds);
         match step {
             Step::Need(need) => {
                 self.fetch(id, task, &mut proof, need, world);
@@ -154,6 +168,14 @@ impl Resolver {
             }
             Step::Done(verdict) => self.proved(id, task, proof, &verdict, world),
         }
+    }
+
+    /// Counts what has come for a proof. Whether there is room for it: what is not there says nothing about the response.
+    fn has_room_for(&mut self, proof: &mut Proof) -> bool {
+        let octets = proof.octets_now();
+        self.proving_octets = self.proving_octets - proof.octets + octets;
+        proof.octets = octets;
+        self.proving_octets <= PROVING_OCTETS_MAX
     }
 
     fn validate(&mut self, task: &Task, proof: &mut Proof, world: &mut dyn World) -> Step {
@@ -213,7 +235,7 @@ impl Resolver {
         }
         self.note_verdict(task, &proof, verdict, world);
         let security = security_of(verdict.security);
-        if proof.is_of_part(task) && (security != Security::Secure || verdict.ending != Ending::NameError) {
+        if proof.is_of_part(task) && !denies_below(&proof.reply, verdict) {
             // Servers deny names that have others below them (RFC 9156 2.3): the question itself decides.
             task.minimiser.give_up();
             task.candidates.try_again();
@@ -244,6 +266,7 @@ impl Resolver {
                     Flow::Go
                 };
             }
+            self.keep_bogus_zone(verdict);
         }
         // The response code is not signed: what is proved counts.
         if security == Security::Secure
@@ -278,7 +301,7 @@ impl Resolver {
                 is_fact: true,
                 security: Some(Security::Bogus),
                 edes: [ede, None],
-                reason: verdict.reason.as_ref().and_then(words),
+                reason: blamed(verdict).map(words),
                 ..Outcome::failed()
             };
             return Flow::End(Box::new(outcome));
@@ -335,6 +358,7 @@ impl Resolver {
     pub fn forget_standings(&mut self) {
         self.standings.clear();
         self.broken.clear();
+        self.disowned.clear();
     }
 }
 
@@ -365,12 +389,47 @@ fn security_of(security: validate::Security) -> Security {
     }
 }
 
+/// Whether a denial of a part of a name is one of the whole (RFC 8020): proved; or by signed NSEC3 records that prove nothing only for their iterations. Such a chain has
+/// the names in between (RFC 5155 7.1), and to ask for the whole would bring the same once more. Not with opt-out, where names above insecure delegations may be left out.
+fn denies_below(reply: &Reply, verdict: &Verdict) -> bool {
+    let is_denied = match verdict.reason {
+        None => verdict.security == validate::Security::Secure,
+        // A zone below, not signed at all, may be insecure for the same reason: none of its records are secure.
+        Some(Reason::Insecure(Insecurity::Nsec3Iterations)) => {
+            let answers = reply.answer.list().iter().count();
+            let of_authority = reply.authority.list().iter().zip(verdict.rrsets.iter().skip(answers));
+            let mut chain = of_authority.filter(|(set, _)| set.rtype == rtype::NSEC3).peekable();
+            let is_whole = |set: &Rrset<'_>| set.rdatas.iter().all(|rdata| !has_opt_out(rdata));
+            chain.peek().is_some()
+                && chain.all(|(set, one)| one.security == validate::Security::Secure && is_whole(&set))
+        }
+        Some(_) => false,
+    };
+    is_denied && verdict.ending == Ending::NameError
+}
+
+/// The flag of NSEC3 RDATA (RFC 5155 3.1.2.1).
+fn has_opt_out(nsec3: &[u8]) -> bool {
+    nsec3.get(1).is_none_or(|flags| flags & 1 != 0)
+}
+
+/// What is bogus of a response or the chain to it.
+fn blamed(verdict: &Verdict) -> Option<&Break> {
+    match &verdict.reason {
+        Some(Reason::Bogus(broken)) => Some(broken),
+        _ => None,
+    }
+}
+
 /// Why it is bogus, in few words that are no allocation.
-fn words(reason: &Reason) -> Option<&'static str> {
-    let Reason::Bogus(broken) = reason else { return None };
-    Some(match (broken.is_in_chain, broken.rtype) {
+fn words(broken: &Break) -> &'static str {
+    match (broken.is_in_chain, broken.rtype) {
+        _ if broken.fault == Fault::TooMuchWork(Limit::Rrsets) => {
+            "a loop of aliases, or too many RRsets in one response"
+        }
+        _ if matches!(broken.fault, Fault::TooMuchWork(_)) => "validation would take too much work",
         (true, rtype::DS) => "a DS RRset breaks the chain of trust",
         (true, _) => "a DNSKEY RRset breaks the chain of trust",
         _ => "the response is not what the zone has signed",
-    })
+    }
 }

@@ -11,8 +11,9 @@ use crate::exchange::{Exchange, ExchangeId};
 use crate::facts::lower;
 use crate::limits::{LAME_SECONDS, REFERRALS_MAX};
 use crate::mesh::TaskId;
+use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
-use crate::response::{Kind, Reply};
+use crate::response::{Kind, Lame, Reply};
 use crate::settings::Minimisation;
 use crate::state::State;
 use crate::task::{OverStream, Place, Source, Task};
@@ -35,6 +36,9 @@ impl Resolver {
             // Others of the zone may have it at first hand; this is taken when none of them does.
             task.second_hand.0 = true;
             return self.next_server(task, exchange, None);
+        }
+        if reply.kind.is_of_zone() {
+            self.disowned.forget(&task.place.zone, &task.qname);
         }
         match reply.kind {
             Kind::Referral => self.referred(id, task, exchange, reply, world),
@@ -91,10 +95,22 @@ impl Resolver {
             }
             Kind::Lame(how) => {
                 self.counters.lame += 1;
-                if how.is_of_server() && reply.has_question {
+                // Nobody else is asked where a zone with such a delegation leads: an attacker has as many servers as he likes.
+                if how == Lame::Crowd {
+                    let edes = [Some(ede_of(how)), None];
+                    let reason = Some("a delegation to more servers than any zone has");
+                    return Flow::End(Box::new(Outcome { is_fact: true, edes, reason, ..Outcome::failed() }));
+                }
+                let is_of_server = how.is_of_server() && reply.has_question;
+                if is_of_server {
                     self.lame(task, exchange, world);
                 }
-                self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE))
+                let flow = self.next_server(task, exchange, Some(ede_of(how)));
+                if is_of_server && is_whole && !task.candidates.has_more() && task.place.source == Source::Cut
+                {
+                    self.disowned.keep(&task.place.zone, &task.qname, self.time.now);
+                }
+                flow
             }
             Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Exists | Kind::Unread => {
                 self.counters.failed += 1;
@@ -218,6 +234,16 @@ impl Resolver {
         task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);
         let flow = self.next_server(&mut task, &exchange, Some(ede::INVALID_DATA));
         self.follow(exchange.task, task, flow, world);
+    }
+}
+
+/// The extended error (RFC 8914 4) of a response that is not what a server of the zone says.
+fn ede_of(how: Lame) -> u16 {
+    match how {
+        Lame::Malformed | Lame::Excess | Lame::Crowd => ede::INVALID_DATA,
+        Lame::Empty | Lame::Upward | Lame::Itself | Lame::Sideways | Lame::Other | Lame::Child => {
+            ede::NOT_AUTHORITATIVE
+        }
     }
 }
 

@@ -179,17 +179,7 @@ impl Resolver {
             let now = self.time.now;
             world.servers().update(&exchange.server, now, |quality| quality.case = Case::Lost);
         }
-        let is_for_all = matches!(
-            reply.kind,
-            Kind::Answer
-                | Kind::Alias
-                | Kind::NoData
-                | Kind::NameError
-                | Kind::Referral
-                | Kind::Exists
-                | Kind::TooLong
-        );
-        let inquiry = task.leads.filter(|_| is_for_all);
+        let inquiry = task.leads.filter(|_| reply.kind.is_of_zone());
         let followers = match inquiry {
             Some(inquiry) => {
                 task.leads = None;

@@ -20,6 +20,7 @@ use wire::name::NameRooms;
 use crate::budget::Budgets;
 use crate::counters::Counters;
 use crate::cuts::Cuts;
+use crate::disowned::Disowned;
 use crate::exchange::{Exchanges, Way};
 use crate::explain::Told;
 use crate::facts::Standings;
@@ -92,6 +93,7 @@ pub struct Resolver {
     pub(crate) spares: Spares,
     pub(crate) rooms: NameRooms,
     pub(crate) broken: BrokenLinks,
+    pub(crate) disowned: Disowned,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
     /// Tasks that nobody waited for at their begin.
@@ -144,6 +146,7 @@ impl Resolver {
             spares: Spares::default(),
             rooms: NameRooms::default(),
             broken: BrokenLinks::default(),
+            disowned: Disowned::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             proving_octets: 0,
@@ -270,6 +273,10 @@ impl Resolver {
     /// Lets a task step as far as it gets.
     pub(crate) fn steps(&mut self, id: TaskId, mut task: Box<Task>, world: &mut dyn World) {
         loop {
+            if let Some(outcome) = self.hopeless(&task) {
+                self.counters.hopeless += 1;
+                return self.finish(id, task, outcome, world);
+            }
             let flow = match (self.desertion(&mut task), task.state) {
                 (Some(flow), _) => flow,
                 (None, State::Start) => self.start(id, &mut task, world),

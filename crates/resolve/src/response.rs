@@ -135,6 +135,22 @@ pub enum Kind {
     Unread,
 }
 
+impl Kind {
+    /// Whether it is what a server of the zone says of the name, for whoever asks.
+    pub(crate) fn is_of_zone(self) -> bool {
+        matches!(
+            self,
+            Kind::Answer
+                | Kind::Alias
+                | Kind::NoData
+                | Kind::NameError
+                | Kind::Referral
+                | Kind::Exists
+                | Kind::TooLong
+        )
+    }
+}
+
 /// How a response is not what a server of the zone says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lame {
@@ -154,6 +170,8 @@ pub enum Lame {
     Other,
     /// It denies DS in the name of the child's zone.
     Child,
+    /// It refers to more servers than any zone has: an attack on them (NXNSAttack).
+    Crowd,
 }
 
 impl Lame {

@@ -14,7 +14,7 @@ use wire::Name;
 use wire::iana::rtype;
 
 use crate::limits::{
-    CANDIDATES_MAX, EXPLORED_ONE_IN, LAST_CHOICE_MS, NAMES_OCTETS_MAX, SOUGHT_MAX, TIMEOUT_PENALTY_MS,
+    CANDIDATES_MAX, CROWD, EXPLORED_ONE_IN, LAST_CHOICE_MS, NAMES_OCTETS_MAX, SOUGHT_MAX, TIMEOUT_PENALTY_MS,
     TRIES_MAX, UNKNOWN_MS_MAX, WINDOW_CONFIGURED, WINDOW_MAX, WINDOW_MIN,
 };
 use crate::network::Network;
@@ -75,6 +75,8 @@ pub(crate) struct Candidates {
     unknown: Vec<Unknown>,
     /// Addresses sought so far.
     sought: u8,
+    /// Names without address that there are, those for which there was no room too.
+    nameless: u8,
 }
 
 /// What [`Candidates::choose`] says.
@@ -102,7 +104,7 @@ impl Candidates {
         self.addresses.clear();
         self.names.clear();
         self.unknown.clear();
-        self.sought = 0;
+        (self.sought, self.nameless) = (0, 0);
     }
 
     /// Takes an address, if there is room and it is not there yet. Whether it is new.
@@ -116,7 +118,11 @@ impl Candidates {
 
     /// Takes a name that has no address of these types (A, AAAA) yet.
     pub(crate) fn add_name(&mut self, name: &Name, unsought: [bool; 2]) {
-        if unsought != [false; 2] && self.names.len() + name.octets().len() <= NAMES_OCTETS_MAX {
+        if unsought == [false; 2] {
+            return;
+        }
+        self.nameless = self.nameless.saturating_add(1);
+        if self.names.len() + name.octets().len() <= NAMES_OCTETS_MAX {
             let at = self.names.len() as u16;
             self.unknown.push(Unknown { at, unsought, fruit: Fruit::Unknown });
             self.names.extend_from_slice(name.octets());
@@ -149,8 +155,10 @@ impl Candidates {
     }
 
     /// Whether fewer names than that of its domain, and of all, were sought in vain, or may turn out so (NXNSAttack, NRDelegation: hundreds of names of a
-    /// victim's zone). Where one of a domain was, a server of that domain that refuses counts as well.
+    /// victim's zone). Where one of a domain was, a server of that domain that refuses counts as well; of a crowd it does at once, and one is enough.
     fn is_hopeful(&self, unknown: &Unknown, [of_domain, of_all]: [usize; 2]) -> bool {
+        let is_crowd = self.nameless > CROWD;
+        let of_domain = if is_crowd { 1 } else { of_domain };
         let domain = self.name_of(unknown).and_then(|name| name.parent());
         let (mut same, mut same_out, mut all) = (0, 0, 0);
         let are_out = !self.addresses.is_empty() && self.addresses.iter().all(|candidate| candidate.is_out);
@@ -166,7 +174,7 @@ impl Candidates {
                 _ => {}
             }
         }
-        same + if same > 0 { same_out } else { 0 } < of_domain && all < of_all
+        same + if same > 0 || is_crowd { same_out } else { 0 } < of_domain && all < of_all
     }
 
     fn name_of(&self, unknown: &Unknown) -> Option<&Name> {

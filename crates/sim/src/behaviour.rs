@@ -77,6 +77,8 @@ pub enum Action {
     Clear(u16),
     /// Any name is an alias of another one without end.
     AliasChain,
+    /// Any name is an alias of a new one, of so many labels, each of them new (CAMP).
+    AliasMaze(u32),
     /// Any name is an alias in a circle of two.
     AliasLoop,
     /// Referrals to names one label deeper each.

@@ -26,7 +26,7 @@ const QUERY_MAX: Micros = 5 * SECOND;
 /// Tasks that wait for tasks.
 const DEPTH_MAX: usize = 8;
 /// Aliases of one query.
-const ALIASES_MAX: usize = 11;
+const ALIASES_MAX: usize = 10;
 
 /// See the module.
 pub struct Naive {

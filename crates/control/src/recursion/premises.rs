@@ -27,8 +27,12 @@ impl Premises {
     /// Of settings. `anchors`: what they begin with.
     pub(super) fn of(settings: &Settings, anchors: &Anchors) -> Premises {
         let resolver = &settings.resolver;
-        let mut lines =
-            BTreeSet::from([format!("validation {}", if resolver.validate { "on" } else { "off" })]);
+        let validation = match (resolver.validate, resolver.verify_sha1) {
+            (false, _) => "validation off",
+            (true, false) => "validation on",
+            (true, true) => "validation on, of SHA-1 too",
+        };
+        let mut lines = BTreeSet::from([validation.to_owned()]);
         for (zone, ds, keys) in anchors.zones() {
             lines.extend(ds.iter().map(|rdata| format!("anchor {zone} ds {}", hex(rdata))));
             lines.extend(keys.iter().map(|rdata| format!("anchor {zone} key {}", hex(rdata))));
@@ -119,6 +123,7 @@ mod tests {
         check(&with(&["stub a. 1"]), &with(&["stub a. 2", "insecure b.a."]), &["a."]);
         check(&with(&["negative broken.org."]), &both, &["broken.org."]);
         check(&both, &["validation off", "anchor . ds 4f66"], &["all"]);
+        check(&both, &["validation on, of SHA-1 too", "anchor . ds 4f66"], &["all"]);
         check(&both, &["validation on", "anchor . ds 4f67"], &["all"]);
         check(&both, &with(&["forward . [10.0.0.1:53]", "stub a. 1"]), &["all"]);
         check(&both, &with(&["what is this"]), &["all"]);

@@ -132,6 +132,7 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
             _ => Minimisation::Relaxed,
         },
         is_validating: resolver.validate,
+        policy: validate::Policy { sha1_signatures: resolver.verify_sha1, ..default.policy },
         is_aggressive: resolver.aggressive_denial,
         anchors: anchors(settings).map_err(|line| vec![line])?,
         has_ipv4: resolver.ipv4,

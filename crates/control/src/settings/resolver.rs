@@ -67,6 +67,9 @@ section! {
         /// Whether trust anchors follow their zones from key to key (RFC 5011): a new key is trusted after it was seen for 30 days, a revoked one no more. Only with
         /// `state-directory`, which keeps what was seen.
         anchor_renewal: bool = true, Range::Any, live;
+        /// Whether signatures that are made with SHA-1 (algorithms RSASHA1 and RSASHA1-NSEC3-SHA1) are verified. Zones that have no better ones count as not signed
+        /// otherwise, as RFC 9905 has it.
+        verify_sha1: bool = false, Range::Any, live;
         /// Names from which on downwards nothing is validated, for good: private zones. For what is broken for a while, `zonda ctl negative-anchor`, which has an end (RFC 7646).
         insecure: Names = Names::default(), NAMES, live;
         /// File of the root servers' names and addresses in the form of zone files. Empty: those that are built in.

@@ -7,13 +7,14 @@
 
 use cache::{Key, Subject};
 use validate::verdict::Break;
-use validate::{Fault, Need, Reason, Verdict};
+use validate::{Fault, Need, Verdict};
 use wire::Name;
 use wire::iana::rtype;
 
 use super::Proof;
 use crate::facts::Fact;
 use crate::limits::BOGUS_TRIES;
+use crate::links::BogusZone;
 use crate::lookup::Lookup;
 use crate::mesh::TaskId;
 use crate::resolver::Resolver;
@@ -39,7 +40,7 @@ impl Resolver {
         verdict: &Verdict,
         world: &mut dyn World,
     ) -> Option<Again> {
-        let Some(Reason::Bogus(broken)) = &verdict.reason else { return None };
+        let broken = super::blamed(verdict)?;
         if matches!(broken.fault, Fault::TooMuchWork(_)) {
             return None;
         }
@@ -59,6 +60,16 @@ impl Resolver {
         }
         task.candidates.leave_out(&proof.exchange.server);
         task.candidates.has_more().then_some(Again::Server)
+    }
+
+    /// Where a link of the chain is broken, whoever was asked for it, all below it is bogus for a while.
+    pub(super) fn keep_bogus_zone(&mut self, verdict: &Verdict) {
+        let Some(broken) = super::blamed(verdict) else { return };
+        // What could not be fetched may be there any moment.
+        if broken.is_in_chain && broken.fault != Fault::Unreachable {
+            let zone = BogusZone { ede: broken.fault.ede(), reason: super::words(broken) };
+            self.broken.keep_bogus(&broken.name.to_lowercase(), zone, self.time.now);
+        }
     }
 
     /// Has a DS or DNSKEY RRset that breaks a chain fetched anew, if that was not done a short while ago; then what came of it is in the cache. `None`: it is

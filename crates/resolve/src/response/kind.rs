@@ -8,7 +8,7 @@ use wire::render::Section;
 use super::address::is_server;
 use super::chain::{self, End, Walked};
 use super::head::Head;
-use super::limits::{GLUE_RECORDS_MAX, PROOFS_MAX, SERVERS_MAX};
+use super::limits::{GLUE_RECORDS_MAX, PROOFS_MAX, SERVERS_MAX, SERVERS_SOUND};
 use super::sets::{Sets, ttl};
 use super::{Asked, Kind, Lame, Reply, Source};
 
@@ -202,6 +202,9 @@ impl Judge<'_> {
             return Kind::Lame(Lame::Sideways);
         }
         let owner = self.sets.owner_of(number);
+        if self.sets.set_at(number).count() > SERVERS_SOUND {
+            return Kind::Lame(Lame::Crowd);
+        }
         let ds = self.sets.find(Section::Authority, owner, rtype::DS);
         if self.asked.qtype == rtype::DS && owner.eq_ignore_case(name) {
             // What was asked for stands here, or is denied here.

@@ -15,6 +15,8 @@ pub(super) const PROOFS_MAX: usize = 32;
 /// Name servers of a referral; those beyond are passed over, as nobody asks so many. So a delegation always has room in the cache, and looking for the
 /// server of each address stays cheap.
 pub(super) const SERVERS_MAX: usize = 64;
+/// Name servers of a referral beyond which it is none: as many records as a set may have that is kept, here and in BIND (max-records-per-type), which loads no such zone.
+pub(super) const SERVERS_SOUND: u16 = 100;
 /// Addresses of one server of a referral; those beyond are passed over. Nobody asks a server at more.
 pub(super) const GLUE_RECORDS_MAX: usize = 8;
 /// Aliases that are followed inside of one response; the next one is asked for anew, by who counts those of the whole question.

@@ -63,6 +63,11 @@ impl Set {
         self.data.count > 0
     }
 
+    /// How many records beside signatures.
+    pub(super) fn count(&self) -> u16 {
+        self.data.count
+    }
+
     /// Whether there are signatures.
     pub(super) fn is_signed(&self) -> bool {
         self.signatures.count > 0

@@ -121,8 +121,7 @@ fn what_is_sought() {
     assert_eq!(sought, sorted);
     assert!(candidates.has_name(&a) && !candidates.has_name(&NameBuf::from_text("c.example.").unwrap()));
     let mut many = Candidates::default();
-    (0..60)
-        .for_each(|n| many.add_name(&NameBuf::from_text(&format!("n{n}.example.")).unwrap(), [true, true]));
+    (0..60).for_each(|n| many.add_name(&NameBuf::from_text(&format!("n.z{n}.")).unwrap(), [true, true]));
     assert_eq!(std::iter::from_fn(|| many.next_sought(ANY).map(|_| ())).count(), usize::from(SOUGHT_MAX));
     assert!(many.octets() < 4096);
 }
@@ -196,4 +195,43 @@ fn the_same_address_again_is_in_vain() {
     });
     let of_a = sought.iter().filter(|one| one.ends_with(" A")).count();
     assert_eq!(of_a, 3, "{sought:?}");
+}
+
+/// A delegation to more names without addresses than any sound one has: one name of a domain in vain is enough.
+#[test]
+fn one_name_of_a_crowd_in_vain() {
+    let crowd = |count: u8| {
+        let mut candidates = Candidates::default();
+        let list: Vec<String> = (0..count).map(|number| format!("n{number}.victim.")).collect();
+        names(&mut candidates, &list.iter().map(String::as_str).collect::<Vec<_>>());
+        names(&mut candidates, &["ns.other."]);
+        candidates
+    };
+    let sought_of_victim = |mut candidates: Candidates| {
+        let sought = seek(&mut candidates, |_, _| (false, [0, 0]));
+        assert!(sought.contains(&"ns.other. A".to_owned()), "another domain's name is sought: {sought:?}");
+        sought.iter().filter(|one| one.contains(".victim. ")).count()
+    };
+    assert_eq!(sought_of_victim(crowd(CROWD - 1)), 2);
+    assert_eq!(sought_of_victim(crowd(CROWD)), 1);
+}
+
+/// The first one's server refuses (NRDelegation): of a crowd no other one is sought.
+#[test]
+fn one_name_of_a_crowd_whose_server_refuses() {
+    for (count, expected) in [(CROWD, 2), (CROWD + 1, 1)] {
+        let mut candidates = Candidates::default();
+        let list: Vec<String> = (0..count).map(|number| format!("n{number}.victim.")).collect();
+        list.iter().for_each(|name| candidates.add_name(&NameBuf::from_text(name).unwrap(), [true, false]));
+        let mut sought = 0;
+        while let Some((name, _)) = candidates.next_sought([2, 5]) {
+            let name = name.to_owned();
+            let is_new = candidates.add(server(1), None);
+            candidates.leave_out(&server(1));
+            candidates.came_to(&name, true, [1, usize::from(is_new)]);
+            sought += 1;
+            assert!(sought < 5);
+        }
+        assert_eq!(sought, expected, "{count}");
+    }
 }

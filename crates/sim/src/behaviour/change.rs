@@ -87,6 +87,14 @@ pub(crate) fn in_place(
             let target = below(&format!("c{next}"), parent);
             reply.sections[0].push(record(&asked.qname, rtype::CNAME, target.octets()));
         }
+        Action::AliasMaze(labels) if !has_label(&asked.qname, b"ns") => {
+            reply.flags |= header::AA;
+            let mut target = apex.to_owned();
+            for number in 0..*labels {
+                target = below(&format!("m{number}-{:08x}", random.next_u64() as u32), &target);
+            }
+            reply.sections[0].push(record(&asked.qname, rtype::CNAME, target.octets()));
+        }
         Action::Referrals if asked.qname.label_count() > depth => {
             let wanted = (depth + count as usize).clamp(depth + 1, asked.qname.label_count());
             let cut = ancestor(&asked.qname, wanted);

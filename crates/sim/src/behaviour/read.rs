@@ -149,6 +149,7 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         "set" => Action::Set(words.flags()?),
         "clear" => Action::Clear(words.flags()?),
         "alias-chain" => Action::AliasChain,
+        "alias-maze" => Action::AliasMaze(words.number("number of labels")?),
         "alias-loop" => Action::AliasLoop,
         "referrals" => Action::Referrals,
         "name-servers" => Action::NameServers(words.number("number")?, words.name()?),

@@ -354,6 +354,7 @@ fn fault(words: &[&str]) -> Result<Fault, String> {
         "strange-ds" => {
             FaultKind::StrangeDs(parse(take("a tag")?, "tag")?, parse(take("a number")?, "algorithm")?)
         }
+        "colliding-ds" => FaultKind::CollidingDs(parse(take("a number")?, "number")?),
         "wrong-digest" => FaultKind::WrongDigest,
         other => return Err(format!("{other} is no fault")),
     };

@@ -49,6 +49,8 @@ pub enum FaultKind {
     WithoutType(u16),
     /// Such a further DS record, of this tag and algorithm, that is of no key, stands first.
     StrangeDs(u16, u8),
+    /// So many further DS records with tag, algorithm and digest type of the first, of no key, stand before it (HashTrap).
+    CollidingDs(u16),
     /// All digests of DS records are wrong.
     WrongDigest,
 }
@@ -164,6 +166,16 @@ impl Fault {
                 let mut rdata = vec![high, low, algorithm, 2];
                 rdata.extend([0xee; 32]);
                 all.insert(0, rdata);
+            }
+            FaultKind::CollidingDs(count) => {
+                let Some(genuine) = all.first().cloned() else { return };
+                let other = |number: u16| {
+                    let mut rdata = genuine.clone();
+                    let [high, low] = number.to_be_bytes();
+                    (rdata[4], rdata[5], rdata[6]) = (0, high, low);
+                    rdata
+                };
+                all.splice(0..0, (0..count).map(other));
             }
             FaultKind::WrongDigest => {
                 for octet in all.iter_mut().filter_map(|rdata| rdata.last_mut()) {

@@ -128,4 +128,18 @@ mod tests {
         }
         assert_eq!(Options::read(MESSAGE, 12, MESSAGE.len() - 11), None);
     }
+
+    /// As many as a message can hold: they are passed over once, and nothing is kept of each.
+    #[test]
+    fn a_list_as_long_as_a_message() {
+        let mut message = vec![0; 23];
+        (0..16_378).for_each(|_| message.extend([0xff, 0xff, 0, 0]));
+        assert!(message.len() + 4 + 8 > 65_535 && message.len() <= 65_535);
+        message.truncate(65_535 - 12);
+        message.truncate(23 + (message.len() - 23) / 4 * 4);
+        message.extend([0, 10, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8]);
+        let options = Options::read(&message, 23, message.len() - 23).unwrap();
+        assert_eq!(options.cookie(&message), Some(&[1, 2, 3, 4, 5, 6, 7, 8][..]));
+        assert_eq!(size_of::<Options>(), 8);
+    }
 }

@@ -434,6 +434,9 @@ fn lame() {
     );
     check(www, "NOERROR", "---\nexample. 5 NS ns.example.\n---\nns.example. 5 A 192.0.2.1", "Lame(Upward) .");
     check(www, "NOERROR", "---\na.example. 5 NS ns.a.example.", "Lame(Itself) .");
+    let crowd: String =
+        (0..=limits::SERVERS_SOUND).map(|n| format!("www.a.example. 5 NS n{n}.test.\n")).collect();
+    check(www, "NOERROR", &format!("---\n{crowd}"), "Lame(Crowd) .");
     check(www, "NOERROR", "---\nb.example. 5 NS ns.b.example.", "Lame(Sideways) .");
     check(www, "NOERROR", "---\nb.a.example. 5 NS ns.b.example.", "Lame(Sideways) .");
     check(www, "NOERROR", "b.a.example. 5 A 192.0.2.1", "Lame(Other) .");

@@ -276,7 +276,8 @@ fn more_than_the_limits_say() {
 /// A referral to more servers than anybody asks, with an address each (NXNSAttack).
 #[test]
 fn many_servers() {
-    let lines = |line: fn(usize) -> String| (0..300).map(line).collect::<String>();
+    let lines =
+        |line: fn(usize) -> String| (0..usize::from(limits::SERVERS_SOUND)).map(line).collect::<String>();
     let servers = lines(|n| format!("a.example. 9 NS n{n}.a.example.\n"));
     let addresses = lines(|n| format!("n{n}.a.example. 9 A 10.0.{}.{}\n", n / 256, n % 256));
     let question = Question::new("example. x.a.example. A");
