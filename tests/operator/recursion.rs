@@ -5,6 +5,7 @@ mod compare;
 mod internet;
 mod kept;
 mod outage;
+mod resized;
 mod secured;
 mod waiting;
 

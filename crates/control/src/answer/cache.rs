@@ -26,7 +26,7 @@ pub(super) fn answer(
         CacheCommand::Show { name } => {
             let mut entries = Vec::new();
             let name = name_of(name)?;
-            recursion.cache.show(&name, |subject, entry| entries.push(line(&name, subject, entry, now)));
+            recursion.cache().show(&name, |subject, entry| entries.push(line(&name, subject, entry, now)));
             for entry in entries {
                 reply(Reply::CacheEntry(entry))?;
             }
@@ -43,7 +43,7 @@ pub(super) fn answer(
                 Some(name) if *tree => Flush::Tree(name),
                 Some(name) => Flush::Name(name),
             };
-            let entries = recursion.cache.flush(&flush, now) as u64;
+            let entries = recursion.cache().flush(&flush, now) as u64;
             recursion.forget_zones();
             reply(Reply::Flushed { entries })?;
         }
@@ -75,14 +75,14 @@ fn name_of(text: &str) -> Result<NameBuf, String> {
 }
 
 fn stats(recursion: &Recursion) -> CacheStats {
-    let counts = recursion.cache.counts();
+    let counts = recursion.cache().counts();
     let asked =
         recursion.counts().into_iter().fold(recursive::Counters::default(), |sum, of| sum.sum(of.answers));
     CacheStats {
         entries: counts.entries,
         entry_octets: counts.octets,
-        octets: recursion.cache.octets() as u64,
-        resident_octets: recursion.cache.resident_octets() as u64,
+        octets: recursion.cache().octets() as u64,
+        resident_octets: recursion.cache().resident_octets() as u64,
         hits: asked.hits,
         misses: asked.misses,
         puts: counts.puts,
@@ -168,7 +168,7 @@ pub(super) fn explain(
         None => code.to_string(),
     };
     let mut kept = Vec::new();
-    recursion.cache.show(&name, |subject, entry| kept.push(line(&name, subject, entry, now)));
+    recursion.cache().show(&name, |subject, entry| kept.push(line(&name, subject, entry, now)));
     let explanation = Explanation {
         rcode: rcode::mnemonic(outcome.rcode).map_or_else(|| outcome.rcode.to_string(), str::to_owned),
         security: outcome.security.map(|found| security(found).into()),
@@ -206,7 +206,7 @@ pub(super) fn servers(
     let mut next: Option<&Name> = Some(&name);
     while let Some(zone) = next {
         let now = recursion.now();
-        if let Some(cut) = recursion.cache.peek(&Key::cut(zone), &mut copied)
+        if let Some(cut) = recursion.cache().peek(&Key::cut(zone), &mut copied)
             && cut.ttl_left(now).is_some()
         {
             for line in servers_of(zone, &cut, recursion, now) {
@@ -230,7 +230,7 @@ fn servers_of(zone: &Name, cut: &Entry<'_>, recursion: &Recursion, now: Moment) 
         }
         let mut copied = Copied::new();
         for rtype in [rtype::A, rtype::AAAA] {
-            if let Some(entry) = recursion.cache.peek(&Key::rrset(&server, rtype), &mut copied) {
+            if let Some(entry) = recursion.cache().peek(&Key::rrset(&server, rtype), &mut copied) {
                 addresses.extend(entry.rdatas.iter().filter_map(address));
             }
         }
@@ -253,7 +253,8 @@ fn address(rdata: &[u8]) -> Option<IpAddr> {
 }
 
 fn quality(line: ServerLine, zone: &Name, address: IpAddr, recursion: &Recursion, now: Moment) -> ServerLine {
-    let servers = recursion.cache.servers();
+    let cache = recursion.cache();
+    let servers = cache.servers();
     let socket = SocketAddr::new(address, PORT);
     let quality = servers.read(&socket);
     let marks = [

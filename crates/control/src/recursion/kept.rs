@@ -79,7 +79,7 @@ impl Recursion {
         let negatives = self.negatives().into_iter().map(|(name, _)| name);
         let premises = self.current_terms().premises.text(negatives);
         let mut buffered = BufWriter::with_capacity(BUFFER_OCTETS, file);
-        let entries = self.cache.write_dump(&mut buffered, &self.situation(), premises.as_bytes())?;
+        let entries = self.cache().write_dump(&mut buffered, &self.situation(), premises.as_bytes())?;
         buffered.flush()?;
         Ok(entries)
     }
@@ -140,7 +140,7 @@ impl Recursion {
     }
 
     fn restore_from(&self, kept: Kept) -> Result<(), String> {
-        if kept.octets > (self.cache.octets() as u64).saturating_mul(FILE_TIMES_MAX) {
+        if kept.octets > (self.cache().octets() as u64).saturating_mul(FILE_TIMES_MAX) {
             return Err(format!("{} octets are more than such a cache has", kept.octets));
         }
         // Whoever looks for a name waits for the disk else.
@@ -157,9 +157,9 @@ impl Recursion {
                 "of the cache that was kept {} is left out, as settings have changed",
                 below(&flush)
             );
-            self.cache.flush(&flush, self.now());
+            self.cache().flush(&flush, self.now());
         }
-        self.cache.restore(dump);
+        self.cache().restore(dump);
         Ok(())
     }
 
@@ -172,12 +172,12 @@ impl Recursion {
     fn take_in_all(&self) {
         let started = Instant::now();
         let restored = loop {
-            let restored = self.cache.take_in(self.now());
+            let restored = self.cache().take_in(self.now());
             if restored.is_done {
                 break restored;
             }
         };
-        let cache::dump::Loaded { entries, passed_over, wrong, damaged } = restored.loaded;
+        let cache::dump::Loaded { entries, spans, servers, passed_over, wrong, damaged } = restored.loaded;
         if damaged + wrong > 0 {
             let groups = count(damaged, "group is");
             tracing::warn!(
@@ -188,7 +188,13 @@ impl Recursion {
         }
         if entries + passed_over > 0 {
             let (after, taken) = (Span(started.elapsed()), entries_text(entries));
-            tracing::info!(entries, passed_over, "took in {taken} of the cache that was kept in {after}");
+            tracing::info!(
+                entries,
+                spans,
+                servers,
+                passed_over,
+                "took in {taken} of the cache that was kept in {after}"
+            );
         }
     }
 }

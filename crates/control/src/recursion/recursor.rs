@@ -136,7 +136,7 @@ impl Recursor {
     pub(crate) fn serve(&mut self, query: &[u8], context: &Context, time: Time, room: &mut [u8]) -> Served {
         let client =
             Client { transport: context.transport, address: &context.client, is_proved: context.is_proved };
-        let known = (&self.terms.policy, &self.shared.cache);
+        let known = (&self.terms.policy, &*self.terms.cache);
         let served = self.replies.answers.serve(query, &client, known, time, room);
         if self.terms.prefetches
             && let Some(ask) = self.replies.answers.due()
@@ -308,7 +308,7 @@ impl Recursor {
         resolver.tick(&mut world);
         // Who got something by that waits no more.
         let is_out = self.resolver.is_network_out(Moment(time.now.0.saturating_sub(OUTAGE_MS_MAX)));
-        let known = (&self.terms.policy, &self.shared.cache);
+        let known = (&self.terms.policy, &*self.terms.cache);
         self.replies.expire(is_out, known, time.now, driver);
         self.watch_network(time.now);
     }
@@ -350,8 +350,8 @@ impl Recursor {
         time: Time,
         driver: &'p mut Driver<'d, Message>,
     ) -> (&'p mut Resolver, Outside<'p, 'd>) {
-        let Recursor { shared, terms, resolver, replies, own, .. } = self;
-        (resolver, Outside { time, shared, terms, driver, zones, own, replies })
+        let Recursor { terms, resolver, replies, own, .. } = self;
+        (resolver, Outside { time, terms, driver, zones, own, replies })
     }
 }
 
