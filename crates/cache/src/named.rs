@@ -93,7 +93,7 @@ impl<'c, 'n> Named<'c, 'n> {
         for _ in 0..READS_MAX {
             let mut has_moved = false;
             for bucket in 0..2 {
-                let mut left = self.slots_of_name(bucket);
+                let mut left = self.slots_of_name(bucket, shard, &home);
                 while left != 0 {
                     let slot = home.buckets[bucket] + left.trailing_zeros() as usize;
                     left &= left - 1;
@@ -142,13 +142,12 @@ impl<'c, 'n> Named<'c, 'n> {
 
     /// The slots of a bucket that may be of the name, a bit each.
     #[inline(always)]
-    fn slots_of_name(&self, bucket: usize) -> u16 {
+    fn slots_of_name(&self, bucket: usize, shard: &Shard, home: &Home) -> u16 {
         let seen = self.seen[bucket].get();
         if seen & LOOKED != 0 {
             return seen & !LOOKED;
         }
-        let home = self.home.get();
-        let found = self.shard.get().index.of_name(home.buckets[bucket], home.hash());
+        let found = shard.index.of_name(home.buckets[bucket], home.hash());
         self.seen[bucket].set(found | LOOKED);
         found
     }
