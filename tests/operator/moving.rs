@@ -1,5 +1,7 @@
 //! What the manual says about moving from other servers, tried with these.
 
+mod resolver;
+
 use std::process::Command;
 
 use zonda_tests::server::peers::require;

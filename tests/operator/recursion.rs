@@ -4,6 +4,7 @@ mod attacks;
 mod compare;
 mod internet;
 mod kept;
+mod moved;
 mod outage;
 mod resized;
 mod secured;
@@ -226,6 +227,33 @@ fn forwarders_stubs_and_local_names() {
         check(&resolver.dig(&["none.home.example", "A"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["1.0.0.10.in-addr.arpa", "PTR"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["www.plain.org", "A", "+norecurse"]), "REFUSED", "qr ra", &[]);
+        for (name, zone, address, mark) in [
+            ("www.plain.org", "org. ", " 127.0.0.1:53 ", "forwarder"),
+            ("www.inner.example", "inner.example. ", " 127.0.4.1:53 ", "stub"),
+            ("www.net", ". ", " 127.0.1.1 ", " ms"),
+        ] {
+            let said = resolver.ctl(&["servers", name]);
+            assert!(said.starts_with(zone) && said.contains(address) && said.contains(mark), "{said}");
+        }
+    });
+}
+
+/// A forwarder for the root says nothing of whose names they are; what the operator has himself may have any address.
+#[test]
+fn private_addresses_behind_a_forwarder() {
+    in_internet(|internet| {
+        let _forwarder = internet.resolver("");
+        let resolver = internet.resolver_at(
+            "127.0.0.2",
+            "private-addresses = [\"192.0.2.0/24\"]\n[[forward]]\nname = \".\"\naddresses = [\"127.0.0.1\"]\n\
+             [[local-zone]]\nname = \"home.example\"\nrecords = [\"printer 60 A 192.0.2.77\", \"web 60 CNAME www.plain.org.\"]\n",
+        );
+        let said = resolver.dig(&["www.plain.org", "A"]);
+        check(&said, "REFUSED", "qr rd ra", &[]);
+        assert!(said.contains("EDE: 17 (Filtered)"), "{said}");
+        for name in ["printer.home.example", "web.home.example"] {
+            assert!(resolver.dig(&[name, "A"]).contains("status: NOERROR"), "{name}");
+        }
     });
 }
 

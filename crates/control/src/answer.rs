@@ -2,6 +2,7 @@
 
 mod cache;
 mod explain;
+mod servers;
 mod stats;
 mod status;
 mod texts;
@@ -115,7 +116,7 @@ fn carry_out(
         Request::Explain { name, rtype } => {
             return cache::explain((name, rtype), recursion(controller)?, reply);
         }
-        Request::Servers { name } => return cache::servers(name, recursion(controller)?, reply),
+        Request::Servers { name } => return servers::servers(name, recursion(controller)?, reply),
         Request::Zones { zone: None, state } => return Ok(all_zones(controller, *state, reply)?),
         Request::Zones { zone: Some(name), .. } => {
             let line = zone_line(controller, &named(name)?)?;

@@ -223,29 +223,31 @@ impl Answering<'_> {
                 false => Answered::Elsewhere(0),
             };
             let answered = match own {
-                Answered::Elsewhere(own) => match self.recursor.serve(query, context, time, room) {
-                    Served::Octets(octets) => Answered::Octets(octets),
-                    Served::Drop => Answered::Octets(0),
-                    // Nothing was written over it.
-                    Served::Refused if own > 0 => {
-                        let answered = match self.is_limited {
-                            true => self.responder.limit(query, own, identity, &client, room),
-                            false => Answered::Octets(own),
-                        };
-                        self.offer(answered, query, context, room)
-                    }
-                    Served::Refused => Answered::Octets(self.recursor.refuse(time, room)),
-                    Served::Other => {
-                        let answered = self.serve(query, zones, identity, &client, room);
-                        self.offer(answered, query, context, room)
-                    }
-                    Served::Miss => {
-                        if let Some(item) = queries.current() {
-                            self.recursor.wait(item, time, driver);
+                Answered::Elsewhere(own) => {
+                    match self.recursor.serve((query, own > 0), context, time, room) {
+                        Served::Octets(octets) => Answered::Octets(octets),
+                        Served::Drop => Answered::Octets(0),
+                        // Nothing was written over it.
+                        Served::Refused if own > 0 => {
+                            let answered = match self.is_limited {
+                                true => self.responder.limit(query, own, identity, &client, room),
+                                false => Answered::Octets(own),
+                            };
+                            self.offer(answered, query, context, room)
                         }
-                        continue;
+                        Served::Refused => Answered::Octets(self.recursor.refuse(time, room)),
+                        Served::Other => {
+                            let answered = self.serve(query, zones, identity, &client, room);
+                            self.offer(answered, query, context, room)
+                        }
+                        Served::Miss => {
+                            if let Some(item) = queries.current() {
+                                self.recursor.wait(item, time, driver);
+                            }
+                            continue;
+                        }
                     }
-                },
+                }
                 answered => self.offer(answered, query, context, room),
             };
             match answered {

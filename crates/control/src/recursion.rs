@@ -9,6 +9,7 @@
 
 mod anchors;
 mod desk;
+mod ebb;
 mod explained;
 mod kept;
 mod negative;
@@ -36,6 +37,7 @@ use sync::Mutex;
 use crate::settings::Settings;
 use anchors::Keeper;
 use desk::Desk;
+use ebb::Ebb;
 use negative::Negatives;
 use outage::Outage;
 pub use recursor::Message;
@@ -60,6 +62,8 @@ pub(crate) struct Recursion {
     negatives: Negatives,
     /// What is said of the network.
     outage: Outage,
+    /// What is given back after floods.
+    ebb: Ebb,
     /// Trust anchors that are renewed.
     anchors: Keeper,
     /// Where what was learned is kept over a restart.
@@ -90,6 +94,8 @@ impl Recursion {
         let anchors = Keeper::new(folder.as_deref());
         let mut terms = Terms::new(settings, server, (1, cache))?;
         anchors.apply(&mut terms);
+        let negatives = Negatives::new(folder.as_deref());
+        negatives.apply(&mut terms);
         terms.warn_if_open();
         let terms = Arc::new(terms);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
@@ -103,8 +109,9 @@ impl Recursion {
             places,
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
-            negatives: negative::none(),
+            negatives,
             outage: Outage::default(),
+            ebb: Ebb::default(),
             anchors,
             folder,
             writing: Mutex::named("file of the cache", ()),
@@ -135,7 +142,7 @@ impl Recursion {
     fn replace(&self, make: impl FnOnce(&Terms) -> Terms) {
         let mut current = self.terms.lock();
         let mut terms = make(&current);
-        self.add_negatives(&mut terms);
+        self.negatives.apply(&mut terms);
         self.anchors.apply(&mut terms);
         let premises = terms.premises.clone();
         let limits = terms.limits;
@@ -170,6 +177,11 @@ impl Recursion {
     /// What has been learned. Not to be held for long: it is where things lie now.
     pub(crate) fn cache(&self) -> Arc<Cache> {
         Arc::clone(&self.terms.lock().cache)
+    }
+
+    /// How things are found out now.
+    pub(crate) fn settings(&self) -> resolve::Settings {
+        self.terms.lock().resolve.clone()
     }
 
     fn current_terms(&self) -> Arc<Terms> {

@@ -54,8 +54,12 @@ fn main() {
         queries.push(query(&text, has_edns));
     }
     let policy = Policy { clients: Clients::loopback(), ..Policy::default() };
-    let client =
-        Client { transport: Transport::Udp, address: &Address::v4([127, 0, 0, 1], 53), is_proved: false };
+    let client = Client {
+        transport: Transport::Udp,
+        address: &Address::v4([127, 0, 0, 1], 53),
+        is_proved: false,
+        is_of_ours: false,
+    };
     let mut responder = Responder::new(1);
     let mut room = vec![0; 1232];
     let start = std::time::Instant::now();

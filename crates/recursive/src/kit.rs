@@ -64,6 +64,8 @@ pub(crate) struct Kit {
     pub now: Moment,
     pub transport: Transport,
     pub address: &'static str,
+    /// Whether a zone of ours has begun the answer.
+    pub is_of_ours: bool,
     pub room: Vec<u8>,
 }
 
@@ -76,6 +78,7 @@ impl Kit {
             now: BEGIN,
             transport: Transport::Udp,
             address: "192.0.2.1:5353",
+            is_of_ours: false,
             room: vec![0xee; 65_535],
         }
     }
@@ -168,7 +171,12 @@ impl Kit {
     /// Has a query served.
     pub(crate) fn serve(&mut self, query: &[u8]) -> (Served, Option<Said>) {
         let address = Address::from(self.address.parse::<std::net::SocketAddr>().unwrap());
-        let client = Client { transport: self.transport, address: &address, is_proved: false };
+        let client = Client {
+            transport: self.transport,
+            address: &address,
+            is_proved: false,
+            is_of_ours: self.is_of_ours,
+        };
         let time = self.time();
         let world = (&self.policy, &self.cache);
         let served = self.responder.serve(query, &client, world, time, &mut self.room);

@@ -95,7 +95,7 @@ pub struct Policy {
     /// For how many seconds what has expired is given where it could not be found out anew (RFC 8767); 0: it is not.
     pub stale_seconds: u32,
     /// Names from which on downwards others are asked than those that the DNS names: forwarded zones, stub zones, zones of ours. What is denied of names above
-    /// does not hold below them, and they may have private addresses.
+    /// does not hold below them.
     pub points: Names,
     /// Our name for clients that ask with the NSID option (RFC 5001).
     pub nsid: Option<Box<[u8]>>,

@@ -45,6 +45,8 @@ pub struct Client<'c> {
     pub address: &'c Address,
     /// Whether the client was seen to receive there: by a handshake or a token. A good cookie is found by the responder.
     pub is_proved: bool,
+    /// Whether the name asked for is of a zone of ours, which leads to names of others.
+    pub is_of_ours: bool,
 }
 
 /// What became of a query.
@@ -250,7 +252,7 @@ impl Responder {
             return Served::Drop;
         };
         let start = writer.mark();
-        let filter = filter_for(policy, buffers.name.name());
+        let filter = filter_for(policy, wishes, buffers.name.name());
         let local = local(policy, wishes, &mut buffers.name, now, &mut writer);
         (self.is_aliased, self.is_told) = (local.is_aliased, local.is_told);
         counters.told += u64::from(local.is_told);
@@ -287,7 +289,13 @@ impl Responder {
                         self.is_due = parts.is_due && self.dues.is_said(wanted.hash(), now);
                         counters.hits += 1;
                         count(counters, &parts);
-                        if !local.is_aliased && !verdict.has_no_records() && !writer.is_truncated() {
+                        // The name may be another's tomorrow, and be filtered then.
+                        let is_unfiltered = wishes.is_of_ours && policy.rebinding.is_some();
+                        if !local.is_aliased
+                            && !is_unfiltered
+                            && !verdict.has_no_records()
+                            && !writer.is_truncated()
+                        {
                             rendered.note((missed.name(), wanted), writer.written(), (&verdict, &parts), now);
                         }
                         verdict
@@ -363,8 +371,8 @@ fn is_for_others(read: &Query<'_>) -> bool {
 }
 
 /// What is kept back of an answer to a question for this name.
-fn filter_for<'p>(policy: &'p Policy, qname: &Name) -> Option<&'p Rebinding> {
-    policy.rebinding.as_ref().filter(|filter| filter.concerns(qname) && !policy.points.has(qname))
+fn filter_for<'p>(policy: &'p Policy, wishes: &Wishes, qname: &Name) -> Option<&'p Rebinding> {
+    policy.rebinding.as_ref().filter(|filter| !wishes.is_of_ours && filter.concerns(qname))
 }
 
 fn count(counters: &mut Counters, parts: &Parts) {

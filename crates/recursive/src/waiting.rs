@@ -28,6 +28,7 @@ pub use clients::{Counts, Fate, Gone, Room, Taken, Who};
 use groups::{Groups, NONE};
 use keys::{PREFIXES, ZONES};
 use resolve::Waiter;
+use resolve::slab::{Key, Slab};
 
 /// Which chain of a slot.
 #[derive(Clone, Copy)]
@@ -46,27 +47,27 @@ struct Link {
 const UNLINKED: Link = Link { before: NONE, after: NONE };
 
 struct Slot<T> {
-    /// `None`: free.
-    content: Option<(Waiting, T)>,
+    waiting: Waiting,
+    ticket: T,
     links: [Link; 3],
     since: Moment,
     question: u64,
-    /// Next of the same hash of the question; of a free slot the next free one.
+    /// Next of the same hash of the question.
     next: u32,
-    generation: u32,
     prefix: u32,
     zone: u32,
     is_proved: bool,
 }
 
-const _: () =
-    assert!(size_of::<Slot<u64>>() <= 184, "200 octets a client with its place in tables, and the name");
+const _: () = assert!(
+    Slab::<Slot<u64>>::SLOT_OCTETS <= 184,
+    "200 octets a client with its place in tables, and the name"
+);
 
 /// The clients of one worker.
 pub struct Waiters<T> {
-    slots: Vec<Slot<T>>,
+    slots: Slab<Slot<T>>,
     places: usize,
-    free: u32,
     /// First and last of those whose address is not proved, and of those whose is.
     ages: [Ends; 2],
     prefixes: Groups,
@@ -94,9 +95,8 @@ impl<T> Waiters<T> {
     pub fn new(places: usize) -> Waiters<T> {
         let places = places.clamp(1, NONE as usize - 1);
         Waiters {
-            slots: Vec::new(),
+            slots: Slab::default(),
             places,
-            free: NONE,
             ages: [Ends::EMPTY; 2],
             prefixes: Groups::new(PREFIXES, places),
             zones: Groups::new(ZONES, places),
@@ -114,10 +114,7 @@ impl<T> Waiters<T> {
 
     /// Octets of memory, names apart.
     pub fn octets(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot<T>>()
-            + size_of_val(&*self.questions)
-            + self.prefixes.octets()
-            + self.zones.octets()
+        self.slots.octets() + size_of_val(&*self.questions) + self.prefixes.octets() + self.zones.octets()
     }
 
     /// Makes room for one more, before anything is kept for it elsewhere. One goes at most: of its own prefix or zone where that has its share, else
@@ -150,7 +147,7 @@ impl<T> Waiters<T> {
         };
         *count += 1;
         match self.remove(victim) {
-            Some(taken) => Room::Evicted(taken.1),
+            Some(gone) => Room::Evicted(gone),
             None => Room::Free,
         }
     }
@@ -162,7 +159,7 @@ impl<T> Waiters<T> {
             let (group, length) = groups.longest()?;
             let is_one = length > least && length > CULPRIT_MEANS * groups.mean();
             let victim = groups.ends(group).first;
-            let is_theirs = is_proved || !self.slots.get(victim as usize)?.is_proved;
+            let is_theirs = is_proved || !self.slots.at(victim)?.is_proved;
             (is_one && is_theirs).then_some((length, victim))
         };
         Some(excess(&self.prefixes).max(excess(&self.zones))?.1)
@@ -179,14 +176,22 @@ impl<T> Waiters<T> {
     /// Has one that was taken wait again, for something else; its age stays.
     pub fn put_back(&mut self, taken: Taken<T>) -> Waiter {
         let Taken { waiting, ticket, since, is_proved, prefix, zone, question, .. } = taken;
-        let at = self.free_slot();
         let bucket = self.bucket(question);
-        let slot = &mut self.slots[at as usize];
-        slot.content = Some((waiting, ticket));
-        (slot.since, slot.is_proved, slot.question) = (since, is_proved, question);
-        (slot.prefix, slot.zone) = (prefix, zone);
-        slot.next = std::mem::replace(&mut self.questions[bucket], at);
-        let waiter = Waiter(u64::from(slot.generation) << 32 | u64::from(at));
+        let next = self.questions[bucket];
+        let links = [UNLINKED; 3];
+        let key = self.slots.insert(Slot {
+            waiting,
+            ticket,
+            links,
+            since,
+            question,
+            next,
+            prefix,
+            zone,
+            is_proved,
+        });
+        let (at, waiter) = (key.slot, waiter_of(key));
+        self.questions[bucket] = at;
         self.link(By::Age, at);
         self.link(By::Prefix, at);
         self.link(By::Zone, at);
@@ -198,15 +203,9 @@ impl<T> Waiters<T> {
 
     /// Takes one out that is answered now; `None`: it has gone before.
     pub fn take(&mut self, waiter: Waiter, now: Moment) -> Option<Taken<T>> {
-        let at = waiter.0 as u32;
-        let slot = self.slots.get(at as usize)?;
-        if u64::from(slot.generation) != waiter.0 >> 32 || slot.content.is_none() {
-            return None;
-        }
-        let (since, is_proved, question) = (slot.since, slot.is_proved, slot.question);
-        let (prefix, zone) = (slot.prefix, slot.zone);
-        let fate = self.fate(at, now);
-        let (_, Gone { waiting, ticket, .. }) = self.remove(at)?;
+        let fate = self.fate(self.slots.get(key_of(waiter))?, now);
+        let Slot { waiting, ticket, since, is_proved, question, prefix, zone, .. } =
+            self.remove_slot(key_of(waiter))?;
         match fate {
             Fate::Late => self.counts.late += 1,
             Fate::Truncate => self.counts.truncated += 1,
@@ -215,8 +214,7 @@ impl<T> Waiters<T> {
         Some(Taken { waiting, ticket, fate, since, is_proved, prefix, zone, question })
     }
 
-    fn fate(&self, at: u32, now: Moment) -> Fate {
-        let slot = &self.slots[at as usize];
+    fn fate(&self, slot: &Slot<T>, now: Moment) -> Fate {
         let age = now.ms_since(slot.since);
         match slot.is_proved {
             true if age > PROVED_AGE_MS_MAX => Fate::Late,
@@ -238,12 +236,8 @@ impl<T> Waiters<T> {
 
     /// Takes one out that waits no more: its client is gone.
     pub fn forget(&mut self, waiter: Waiter) -> Option<Gone<T>> {
-        let at = waiter.0 as u32;
-        let is_it = self.slots.get(at as usize)?.generation == (waiter.0 >> 32) as u32;
-        if !is_it {
-            return None;
-        }
-        self.remove(at).map(|(_, gone)| gone)
+        let Slot { waiting, ticket, .. } = self.remove_slot(key_of(waiter))?;
+        Some(Gone { waiter, ticket, waiting })
     }
 
     /// One that has waited for as long as anybody may, to be taken and told so; called until there is none. `is_out`: there seems to be no network.
@@ -252,72 +246,73 @@ impl<T> Waiters<T> {
             self.oldest(*kind).is_some_and(|oldest| oldest.since.plus_ms(patience_ms(*kind, is_out)) <= now)
         };
         let at = self.ages[(0..2).find(is_over)?].first;
-        Some(Waiter(u64::from(self.slots[at as usize].generation) << 32 | u64::from(at)))
+        self.slots.key_at(at).map(waiter_of)
     }
 
-    /// When to look at those who have waited too long: also when somebody has who would be told that there is no network.
+    /// When to look at those who have waited too long: also when somebody has who would be told that there is no network. Not before a millisecond
+    /// from now: those that are too many for a turn are for the next, after what has come meanwhile.
     pub fn deadline(&self, now: Moment) -> Option<Moment> {
         let of_kind = |kind: usize| {
             let since = self.oldest(kind)?.since;
             let outage = since.plus_ms(OUTAGE_MS_MAX);
             Some(if outage > now { outage } else { since.plus_ms(patience_ms(kind, false)) })
         };
-        (0..2).filter_map(of_kind).min()
+        (0..2).filter_map(of_kind).min().map(|at| at.max(now.plus_ms(1)))
     }
 
     /// The oldest of those without and with a proved address.
     fn oldest(&self, kind: usize) -> Option<&Slot<T>> {
-        self.slots.get(self.ages[kind].first as usize)
+        self.slots.at(self.ages[kind].first)
     }
 
     /// Every one that waits, the oldest first of those without, then of those with a proved address: for operators.
     pub fn each(&self) -> impl Iterator<Item = (Waiter, &Waiting, Moment)> {
         let follow = |first: u32| {
-            std::iter::successors(self.slots.get(first as usize).map(|slot| (first, slot)), |(_, slot)| {
+            std::iter::successors(self.slots.at(first).map(|slot| (first, slot)), |(_, slot)| {
                 let next = slot.links[By::Age as usize].after;
-                Some((next, self.slots.get(next as usize)?))
+                Some((next, self.slots.at(next)?))
             })
         };
         let all = self.ages.into_iter().flat_map(move |ends| follow(ends.first));
-        all.filter_map(|(at, slot)| {
-            let waiter = Waiter(u64::from(slot.generation) << 32 | u64::from(at));
-            Some((waiter, &slot.content.as_ref()?.0, slot.since))
-        })
+        all.filter_map(|(at, slot)| Some((waiter_of(self.slots.key_at(at)?), &slot.waiting, slot.since)))
     }
 
-    fn free_slot(&mut self) -> u32 {
-        if let Some(slot) = self.slots.get_mut(self.free as usize) {
-            return std::mem::replace(&mut self.free, slot.next);
-        }
-        self.slots.push(Slot {
-            content: None,
-            links: [UNLINKED; 3],
-            since: Moment(0),
-            question: 0,
-            next: NONE,
-            generation: 0,
-            prefix: 0,
-            zone: 0,
-            is_proved: false,
-        });
-        self.slots.len() as u32 - 1
+    /// Takes out the one at a place.
+    fn remove(&mut self, at: u32) -> Option<Gone<T>> {
+        let key = self.slots.key_at(at)?;
+        let Slot { waiting, ticket, .. } = self.remove_slot(key)?;
+        Some(Gone { waiter: waiter_of(key), ticket, waiting })
     }
 
-    fn remove(&mut self, at: u32) -> Option<(u32, Gone<T>)> {
-        let slot = self.slots.get_mut(at as usize)?;
-        let (waiting, ticket) = slot.content.take()?;
-        let waiter = Waiter(u64::from(slot.generation) << 32 | u64::from(at));
-        slot.generation = slot.generation.wrapping_add(1);
-        let (question, is_proved) = (slot.question, slot.is_proved);
-        self.unlink(By::Age, at);
-        self.unlink(By::Prefix, at);
-        self.unlink(By::Zone, at);
-        self.unlink_question(question, at);
-        self.slots[at as usize].next = std::mem::replace(&mut self.free, at);
-        self.unproved -= usize::from(!is_proved);
+    fn remove_slot(&mut self, key: Key) -> Option<Slot<T>> {
+        let question = self.slots.get(key)?.question;
+        self.unlink(By::Age, key.slot);
+        self.unlink(By::Prefix, key.slot);
+        self.unlink(By::Zone, key.slot);
+        self.unlink_question(question, key.slot);
+        let slot = self.slots.remove(key)?;
+        self.unproved -= usize::from(!slot.is_proved);
         self.counts.waiting -= 1;
-        Some((at, Gone { waiter, ticket, waiting }))
+        Some(slot)
     }
+
+    /// One that is linked somewhere.
+    fn slot(&self, at: u32) -> &Slot<T> {
+        self.slots.at(at).expect("what is linked is there")
+    }
+
+    fn slot_mut(&mut self, at: u32) -> &mut Slot<T> {
+        self.slots.at_mut(at).expect("what is linked is there")
+    }
+}
+
+/// The number of a client for the resolver.
+fn waiter_of(key: Key) -> Waiter {
+    Waiter(u64::from(key.generation) << 32 | u64::from(key.slot))
+}
+
+fn key_of(waiter: Waiter) -> Key {
+    Key { slot: waiter.0 as u32, generation: (waiter.0 >> 32) as u32 }
 }
 
 /// How long those without and with a proved address wait for an answer.

@@ -22,6 +22,8 @@ pub(crate) struct Wishes {
     pub wants_nsid: bool,
     /// Gets addresses made by DNS64.
     pub wants_dns64: bool,
+    /// Asks for a name of a zone of ours: wherever that leads, the operator has said so.
+    pub is_of_ours: bool,
     /// What is said to its cookie.
     pub cookie: Option<cookie::Reply>,
 }
@@ -37,6 +39,7 @@ impl Wishes {
             dnssec_ok: edns.is_some_and(|edns| edns.dnssec_ok),
             wants_nsid: edns.is_some_and(Edns::wants_nsid),
             wants_dns64: false,
+            is_of_ours: false,
             cookie: None,
         }
     }

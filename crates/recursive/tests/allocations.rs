@@ -117,8 +117,12 @@ fn none() {
             queries.extend([None, Some(false), Some(true)].map(|edns| query(text, qtype, edns)));
         }
     }
-    let client =
-        Client { transport: Transport::Udp, address: &Address::v4([192, 0, 2, 1], 53), is_proved: false };
+    let client = Client {
+        transport: Transport::Udp,
+        address: &Address::v4([192, 0, 2, 1], 53),
+        is_proved: false,
+        is_of_ours: false,
+    };
     let time = Time { now: NOW, wall: 0 };
     let mut run = |rounds: usize, is_forgetting: bool| {
         let (mut octets, mut misses) = (0, 0);

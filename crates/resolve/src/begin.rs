@@ -21,8 +21,11 @@ impl Resolver {
             return Err(Refused::Crowded);
         }
         let budget = self.budgets.begin(now);
-        task.waiters.push(Waiting { waiter, client, budget });
         let mut is_news = self.budgets.is_spent(task.budget, now);
+        if std::mem::take(&mut task.is_lingering) {
+            (is_news, task.again_at) = (true, None);
+        }
+        task.waiters.push(Waiting { waiter, client, budget });
         if let Some(after_ms) = stale_after_ms
             && task.stale_at.is_none()
         {
@@ -127,8 +130,16 @@ impl Resolver {
             }
             child.parents.push(parent_id);
             parent.children.push(id);
+            if std::mem::take(&mut child.is_lingering) {
+                child.again_at = None;
+                self.mesh.make_ready(id);
+            }
             self.mesh.protect(id);
             return Some(id);
+        }
+        if !self.mesh.is_wanted(parent) {
+            parent.is_cut_short = true;
+            return None;
         }
         let is_itself = parent.rtype == rtype && parent.is_unchecked == is_unchecked && *parent.name == *name;
         if is_itself || parent.depth >= DEPTH_MAX || !self.budgets.take_child(parent.budget) {

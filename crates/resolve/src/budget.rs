@@ -1,7 +1,7 @@
 //! What a question of a client may cost, all tasks together that work for it.
 //!
 //! ```text
-//! Budgets: [ Budget: users | questions left | tasks left | deadline ]   free list
+//! Budgets: [ Budget: users | questions left | tasks left | deadline ]
 //! waiter -> number of his budget; task -> number of the one that pays now; a sub-task gets its parent's
 //! ```
 //!
@@ -11,10 +11,11 @@ use cache::Moment;
 use validate::Work;
 
 use crate::limits::{CHILDREN_MAX, QUESTIONS_MAX, TASK_MS_MAX};
+use crate::slab::{Key, Slab};
 
 /// The number of a budget. Valid as long as the one who has it is one of its users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BudgetId(u32);
+pub(crate) struct BudgetId(Key);
 
 #[derive(Debug)]
 struct Budget {
@@ -27,11 +28,10 @@ struct Budget {
     work: Work,
 }
 
-/// See the module. As many slots as there ever were tasks at once.
-#[derive(Debug, Default)]
+/// See the module.
+#[derive(Default)]
 pub(crate) struct Budgets {
-    slots: Vec<Budget>,
-    free: Vec<u32>,
+    slots: Slab<Budget>,
 }
 
 impl Budgets {
@@ -45,26 +45,25 @@ impl Budgets {
             deadline,
             work: Work::default(),
         };
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = whole;
-                BudgetId(slot)
-            }
-            None => {
-                self.slots.push(whole);
-                BudgetId(self.slots.len() as u32 - 1)
-            }
-        }
+        BudgetId(self.slots.insert(whole))
+    }
+
+    fn of(&self, id: BudgetId) -> &Budget {
+        self.slots.get(id.0).expect("whoever has a budget is one of its users")
+    }
+
+    fn of_mut(&mut self, id: BudgetId) -> &mut Budget {
+        self.slots.get_mut(id.0).expect("whoever has a budget is one of its users")
     }
 
     /// One user more.
     pub(crate) fn share(&mut self, id: BudgetId) {
-        self.slots[id.0 as usize].users += 1;
+        self.of_mut(id).users += 1;
     }
 
     /// Takes a sub-task. `false`: no more of them.
     pub(crate) fn take_child(&mut self, id: BudgetId) -> bool {
-        let left = &mut self.slots[id.0 as usize].children_left;
+        let left = &mut self.of_mut(id).children_left;
         *left = match left.checked_sub(1) {
             Some(less) => less,
             None => return false,
@@ -74,16 +73,16 @@ impl Budgets {
 
     /// One user less.
     pub(crate) fn end(&mut self, id: BudgetId) {
-        let budget = &mut self.slots[id.0 as usize];
+        let budget = self.of_mut(id);
         budget.users -= 1;
         if budget.users == 0 {
-            self.free.push(id.0);
+            self.slots.remove(id.0);
         }
     }
 
     /// Takes a question. `false`: there are none left.
     pub(crate) fn take_question(&mut self, id: BudgetId) -> bool {
-        let left = &mut self.slots[id.0 as usize].questions_left;
+        let left = &mut self.of_mut(id).questions_left;
         *left = match left.checked_sub(1) {
             Some(less) => less,
             None => return false,
@@ -93,28 +92,28 @@ impl Budgets {
 
     /// What validation has cost so far.
     pub(crate) fn work(&self, id: BudgetId) -> Work {
-        self.slots[id.0 as usize].work
+        self.of(id).work
     }
 
     /// Validation went on: what it has cost in all.
     pub(crate) fn set_work(&mut self, id: BudgetId, work: Work) {
-        self.slots[id.0 as usize].work = work;
+        self.of_mut(id).work = work;
     }
 
     /// Whether it is used up: its questions or its time.
     pub(crate) fn is_spent(&self, id: BudgetId, now: Moment) -> bool {
-        let budget = &self.slots[id.0 as usize];
+        let budget = self.of(id);
         budget.questions_left == 0 || budget.deadline <= now
     }
 
     /// When the work ends in any case.
     pub(crate) fn deadline(&self, id: BudgetId) -> Moment {
-        self.slots[id.0 as usize].deadline
+        self.of(id).deadline
     }
 
     /// Budgets in use.
     pub(crate) fn count(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.count()
     }
 }
 
@@ -138,7 +137,7 @@ mod tests {
         budgets.end(one);
         assert_eq!(budgets.count(), 1);
         let again = budgets.begin(Moment(9));
-        assert_eq!((again, budgets.is_spent(again, Moment(10))), (one, false));
+        assert!(again != one && !budgets.is_spent(again, Moment(10)));
         assert_eq!(budgets.deadline(again), Moment(9 + TASK_MS_MAX));
         assert!(budgets.is_spent(again, Moment(9 + TASK_MS_MAX)));
         assert!((1..=CHILDREN_MAX).all(|_| budgets.take_child(again)) && !budgets.take_child(again));

@@ -1,36 +1,23 @@
-//! Whom to ask, and asking: a datagram, or a question over a stream.
+//! Whom to ask: the best of a zone's servers, a task that asks the same already, or addresses that have to be sought first.
 
 use std::net::SocketAddr;
 
-use cache::{Case, Cookie, Edns, Quality};
-use wire::iana::ede;
-use wire::name::NAME_OCTETS_MAX;
-use wire::{Name, NameBuf};
+use wire::Name;
 
-use crate::exchange::{Exchange, ExchangeId, Way};
 use crate::limits::{
-    EDNS_AGAIN_ONE_IN, EXPLORED_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS,
-    SOUGHT_AGAIN_MS, SOUGHT_AT_ONCE, SOUGHT_AT_ONCE_BELOW, STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN,
-    TIMEOUT_MS_MAX, VAIN_MAX, VAIN_MAX_BELOW,
+    EXPLORED_ONE_IN, RETRY_MS, SOUGHT_AGAIN_MS, SOUGHT_AT_ONCE, SOUGHT_AT_ONCE_BELOW, VAIN_MAX,
+    VAIN_MAX_BELOW,
 };
+use crate::lines::Turn;
 use crate::mesh::TaskId;
 use crate::minimise::MINIMISED_TYPE;
 use crate::outcome::Outcome;
-use crate::query::{self, CaseBits, Query, QueryEdns};
 use crate::resolver::{Flow, Resolver};
-use crate::settings::{ConfiguredKind, Minimisation, Protection};
+use crate::settings::{ConfiguredKind, Minimisation};
 use crate::state::State;
-use crate::target::{Candidate, Choice, Circumstances};
-use crate::task::{OverStream, Purpose, Source, Task};
-use crate::world::{Unsent, World};
-
-/// What is about to be sent.
-struct Draft {
-    candidate: Candidate,
-    wanted: Wanted,
-    has_edns: bool,
-    cookie: Option<Cookie>,
-}
+use crate::target::{Choice, Circumstances};
+use crate::task::{Purpose, Source, Task};
+use crate::world::World;
 
 /// What the servers of now are asked for: the name of now or an ancestor of it, and a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +90,7 @@ impl Resolver {
                 self.end_inquiry(id, task);
                 if let Some(server) = busy.and_then(|number| task.candidates.address(number))
                     && task.queued_at != Some(server)
-                    && self.exchanges.queue_up(server, id)
+                    && self.stand_in_line(id, server)
                 {
                     task.queued_at = Some(server);
                 }
@@ -115,6 +102,29 @@ impl Resolver {
                 self.seek(id, task, world)
             }
         }
+    }
+
+    /// Puts a task in line for a busy server. `false`: the line is long enough.
+    fn stand_in_line(&mut self, id: TaskId, server: SocketAddr) -> bool {
+        let Resolver { exchanges, mesh, .. } = self;
+        let is_there = |task: &Task| task.is_in_line(&server) && mesh.is_wanted(task);
+        exchanges.queue_up(server, id, |other| mesh.get(other).is_some_and(is_there))
+    }
+
+    /// A task that stood in line for a server whose turn has come.
+    pub(crate) fn next_in_line(&mut self, world: &dyn World) -> Option<TaskId> {
+        let Resolver { exchanges, mesh, .. } = self;
+        let turn = |id: TaskId, server: &SocketAddr, in_flight: u16| match mesh.get(id) {
+            Some(task) if task.is_in_line(server) && mesh.is_wanted(task) => {
+                let window = task.candidates.window(server, &task.place.zone, world.servers());
+                if in_flight < window { Turn::Goes } else { Turn::Waits }
+            }
+            _ => Turn::Gone,
+        };
+        let id = exchanges.next_in_line(turn)?;
+        let task = mesh.get_mut(id)?;
+        (task.queued_at, task.again_at) = (None, None);
+        Some(id)
     }
 
     /// The name and type that the servers of now are to be asked for.
@@ -199,192 +209,7 @@ impl Resolver {
             task.candidates.try_again();
             return Flow::Go;
         }
-        // When nobody at all was heard since the begin it is the network, and says nothing about this name.
-        let is_fact = self.network.heard_count() > task.heard_before;
-        let why = if is_fact { ede::NO_REACHABLE_AUTHORITY } else { ede::NETWORK_ERROR };
-        let edes = match task.ede {
-            Some(ede) if ede != why => [Some(ede), Some(why)],
-            _ => [Some(why), None],
-        };
-        let reason = Some("none of the zone's servers gave an answer");
-        Flow::End(Box::new(Outcome { is_fact, edes, reason, ..Outcome::failed() }))
-    }
-
-    /// Asks a server. Where that does not work Choosing goes on.
-    pub(crate) fn send(
-        &mut self,
-        id: TaskId,
-        task: &mut Task,
-        (candidate, quality): (Candidate, &Quality),
-        wanted: Wanted,
-        world: &mut dyn World,
-    ) -> Flow {
-        if task.questions >= QUESTIONS_A_STEP || !self.pay(task, world) {
-            return Flow::End(Box::new(Outcome::unfinished()));
-        }
-        task.questions += 1;
-        // The oldest question that is still open makes place, so that there are never more for a forger to guess.
-        if let Some(oldest) = task.open[0].take() {
-            self.close_exchange(oldest, world);
-        }
-        let has_edns = quality.edns != Edns::None || world.random().is_multiple_of(EDNS_AGAIN_ONE_IN);
-        let cookie = has_edns.then(|| cookie_for(quality.cookie, world));
-        let draft = Draft { candidate, wanted, has_edns, cookie };
-        let protection = self.protection(task, &candidate);
-        let is_stream = protection != Protection::Plain || quality.is_tcp_only || task.over_stream.is_some();
-        let sent = match is_stream {
-            true => self.send_over_stream(id, task, &draft, &protection, world),
-            false => self.send_datagram(id, task, &draft, quality, world),
-        };
-        match sent {
-            Ok(state) => {
-                task.state = state;
-                self.ask_keys_ahead(task, world);
-                Flow::Wait
-            }
-            Err(why) => {
-                task.candidates.untried(&candidate.address);
-                if why == Unsent::Unreachable {
-                    self.counters.unreachable += 1;
-                    self.network.unreachable(&candidate.address, self.time.now);
-                } else {
-                    task.again_at = Some(self.time.now.plus_ms(RETRY_MS));
-                }
-                Flow::Go
-            }
-        }
-    }
-
-    fn send_datagram(
-        &mut self,
-        id: TaskId,
-        task: &mut Task,
-        draft: &Draft,
-        quality: &Quality,
-        world: &mut dyn World,
-    ) -> Result<State, Unsent> {
-        let now = self.time.now;
-        let has_case = self.settings.is_case_random && quality.case != Case::Lost && !task.is_case_plain;
-        let mut room = [0; NAME_OCTETS_MAX];
-        let name = draft.wanted.name(task);
-        let name = match has_case {
-            true => CaseBits::draw(name, || world.random()).mix(name, &mut room),
-            false => name,
-        };
-        let message_id = world.random() as u16;
-        self.write(task, draft, name, message_id, false);
-        let name = name.to_owned();
-        let server = draft.candidate.address;
-        // As `receive` demands it: of servers that gave their part once.
-        let has_cookie = draft.has_edns && quality.cookie.octets().len() > wire::cookie::CLIENT_OCTETS;
-        let path = world.send(server, &self.scratch.query, has_cookie)?;
-        self.counters.datagrams += 1;
-        self.network.asked(&server, now);
-        let exchange = self.opened(id, task, draft, (name, has_case), (Way::Datagram(path), message_id));
-        let timeout_ms = timeout_ms(task, &draft.candidate, quality, world);
-        Ok(State::Asking { exchange, until: now.plus_ms(timeout_ms) })
-    }
-
-    fn send_over_stream(
-        &mut self,
-        id: TaskId,
-        task: &mut Task,
-        draft: &Draft,
-        protection: &Protection,
-        world: &mut dyn World,
-    ) -> Result<State, Unsent> {
-        let now = self.time.now;
-        let server = draft.candidate.address;
-        let is_private = *protection != Protection::Plain;
-        // A stream that was idle may be gone when it is written to: then a new one, once.
-        let mut written = Err(Unsent::Gone);
-        for _ in 0..2 {
-            let stream = self.streams.to(server, protection, now, world)?;
-            let mut message_id = world.random() as u16;
-            while self.streams.has_id(stream, message_id) {
-                message_id = message_id.wrapping_add(1);
-            }
-            self.write(task, draft, draft.wanted.name(task), message_id, is_private);
-            written = world.write(stream, &self.scratch.query).map(|()| (stream, message_id));
-            match written {
-                Err(Unsent::Gone) => self.lost_stream(stream, world),
-                _ => break,
-            }
-        }
-        let (stream, message_id) = written?;
-        self.counters.stream_questions += 1;
-        let way = (Way::Stream(stream), message_id);
-        let name = draft.wanted.name(task).to_owned();
-        let exchange = self.opened(id, task, draft, (name, false), way);
-        self.streams.asked(stream, message_id, exchange);
-        let timeout_ms = 4 * timeout_ms(task, &draft.candidate, &world.servers().read(&server), world);
-        let until = now.plus_ms(timeout_ms.clamp(STREAM_TIMEOUT_MS_MIN, STREAM_TIMEOUT_MS_MAX));
-        Ok(State::Streaming { exchange, until })
-    }
-
-    /// Keeps what was sent; the oldest question of the task that is still open makes place.
-    fn opened(
-        &mut self,
-        id: TaskId,
-        task: &mut Task,
-        draft: &Draft,
-        (name, has_case): (NameBuf, bool),
-        (way, message_id): (Way, u16),
-    ) -> ExchangeId {
-        let exchange = self.exchanges.open(Exchange {
-            task: id,
-            server: draft.candidate.address,
-            way,
-            id: message_id,
-            name,
-            rtype: draft.wanted.rtype,
-            sent: self.time.now,
-            has_edns: draft.has_edns,
-            cookie: draft.cookie,
-            has_case,
-            is_late: false,
-        });
-        task.open.rotate_left(1);
-        task.open[OPEN_MAX - 1] = Some(exchange);
-        exchange
-    }
-
-    fn write(&mut self, task: &Task, draft: &Draft, name: &Name, id: u16, is_private: bool) {
-        let cookie = draft.cookie.as_ref().and_then(|cookie| cookie.octets().split_first_chunk::<8>());
-        let edns = QueryEdns {
-            is_dnssec_ok: true,
-            cookie: cookie.map(|(client, server)| (*client, server)),
-            is_padded: is_private,
-        };
-        let query = Query {
-            id,
-            name,
-            rtype: draft.wanted.rtype,
-            is_recursion_desired: matches!(task.place.source, Source::Forward(_)),
-            is_checking_disabled: self.settings.is_validating,
-            edns: draft.has_edns.then_some(edns),
-        };
-        query::write(&query, &mut self.scratch.query);
-    }
-
-    /// How a server is reached.
-    fn protection(&self, task: &Task, candidate: &Candidate) -> Protection {
-        let (Source::Stub(number) | Source::Forward(number)) = task.place.source else {
-            return Protection::Plain;
-        };
-        let zone = self.settings.zones.get(usize::from(number));
-        let endpoint = zone.zip(candidate.endpoint).and_then(|(zone, at)| zone.servers.get(usize::from(at)));
-        endpoint.map(|endpoint| endpoint.security.clone()).unwrap_or_default()
-    }
-
-    /// Closes one question.
-    pub(crate) fn close_exchange(&mut self, id: ExchangeId, world: &mut dyn World) -> Option<Exchange> {
-        let exchange = self.exchanges.close(id)?;
-        match exchange.way {
-            Way::Datagram(path) => world.settle(path),
-            Way::Stream(stream) => self.streams.settled(stream, id, self.time.now),
-        }
-        Some(exchange)
+        Flow::End(Box::new(self.no_answer(task)))
     }
 
     /// The task asks nothing any more for those that follow it: they look for themselves.
@@ -399,58 +224,4 @@ impl Resolver {
             }
         }
     }
-
-    /// The newest question of a task had no answer in time.
-    pub(crate) fn timed_out(&mut self, task: &mut Task, world: &mut dyn World) {
-        let (State::Asking { exchange, .. } | State::Streaming { exchange, .. }) = task.state else { return };
-        self.note_silence(task);
-        task.state = State::Choosing;
-        self.counters.timeouts += 1;
-        let Some(late) = self.exchanges.get_mut(exchange) else { return };
-        late.is_late = true;
-        let (server, sent, way) = (late.server, late.sent, late.way);
-        let is_common = COMMON.contains(&late.rtype) && !matches!(task.place.source, Source::Forward(_));
-        let now = self.time.now;
-        let zone = world.servers().zone(&task.place.zone);
-        if is_common && self.network.timed_out(&server, zone, sent, now) {
-            world.servers().update(&server, now, |quality| quality.timed_out(zone, now));
-        }
-        if let Way::Stream(_) = way {
-            self.stream_failed(task, &server);
-        }
-    }
-
-    /// A server did not answer over a stream. Where that was only tried because letters changed, their case is not looked at.
-    pub(crate) fn stream_failed(&mut self, task: &mut Task, server: &SocketAddr) {
-        match task.over_stream {
-            Some(OverStream::Case) => (task.over_stream, task.is_case_plain) = (None, true),
-            _ => task.candidates.leave_out(server),
-        }
-    }
 }
-
-/// How long to wait for a datagram. A forwarder is as slow as the name that it resolves.
-fn timeout_ms(task: &Task, candidate: &Candidate, quality: &Quality, world: &dyn World) -> u64 {
-    let zone = world.servers().zone(&task.place.zone);
-    // What is doubled for the time-outs of this task is not doubled for the same ones in the server's row.
-    let again = candidate.tried.saturating_sub(2).saturating_sub(quality.timeouts_for(zone));
-    let timeout_ms = (u64::from(quality.timeout_ms(zone)) << again.min(8)).min(TIMEOUT_MS_MAX);
-    match task.place.source {
-        Source::Forward(_) => timeout_ms.max(FORWARDER_TIMEOUT_MS_MIN),
-        _ => timeout_ms,
-    }
-}
-
-/// Our cookie with a server: what it gave, or a new one of ours alone.
-fn cookie_for(known: Cookie, world: &mut dyn World) -> Cookie {
-    match known.octets() {
-        [] => Cookie::from_octets(&world.random().to_le_bytes()).unwrap_or_default(),
-        _ => known,
-    }
-}
-
-/// Types that every server answers: silence to others says nothing about the server, as some drop what they do not know.
-const COMMON: [u16; 8] = {
-    use wire::iana::rtype::{A, AAAA, DNSKEY, DS, MX, NS, SOA, TXT};
-    [A, AAAA, NS, SOA, MX, TXT, DS, DNSKEY]
-};

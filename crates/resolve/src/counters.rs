@@ -49,6 +49,7 @@ counters! {
     own: "Answers by zones of this process.";
     stale: "Answers given although they had expired.";
     spent: "Tasks that ended because their budget or time was used up.";
+    deserted: "Tasks given up because nobody waited for them any more.";
     failures: "Tasks that ended without an answer.";
     proofs: "Responses validated.";
     signatures: "Signatures verified for that.";

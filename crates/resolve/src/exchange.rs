@@ -1,22 +1,26 @@
 //! Questions that were sent and have no answer yet: which task a response is for.
 //!
 //! ```text
-//! slots: [ generation | Exchange: task, server, way, ID, name as sent, type, sent at, ... | next of the same way ]
-//! ways:  (path, server) -> first slot            in flight: server -> how many
-//! queues: server that has as many as it may -> tasks, in the order in which they came        most of the time there is none
+//! slots: [ Exchange: task, server, way, ID, name as sent, type, sent at, ... | next of the same way | late: before, after ]
+//! ways:  (path, server) -> first slot
+//! loads: server -> [ in flight | late: how many, oldest, newest ]       lines: server that has as many in flight as it may -> tasks (lines.rs)
 //! ```
+//!
+//! A question whose time is over is *late*: its answer still counts, but it is not in flight any more. Else a server that was silent for a moment while many
+//! were on their way could be asked nothing until the last of their tasks had ended. Of late ones a server has a bounded number; the oldest goes.
 //!
 //! A datagram belongs to a question only by path, address and port of the server, ID and name in the case that it was sent in.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use cache::{Cookie, Moment, Secret};
 use wire::name::NameBuf;
 
-use crate::limits::QUEUE_MAX;
+use crate::lines::{Lines, Turn};
 use crate::mesh::TaskId;
 use crate::response::{Asked, Prefix};
+use crate::slab::{Key, Slab};
 use crate::task::Task;
 use crate::world::{Path, StreamId};
 
@@ -24,10 +28,7 @@ const NONE: u32 = u32::MAX;
 
 /// The number of a question that was sent. After its end it finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ExchangeId {
-    slot: u32,
-    generation: u32,
-}
+pub struct ExchangeId(Key);
 
 /// Which way a question went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub(crate) struct Exchange {
     pub cookie: Option<Cookie>,
     /// Whether its case was made random.
     pub has_case: bool,
-    /// Its time is over; an answer still counts.
+    /// Its time is over; an answer still counts. Set by [`Exchanges::set_late`].
     pub is_late: bool,
 }
 
@@ -81,52 +82,77 @@ impl Exchange {
 }
 
 struct Slot {
-    generation: u32,
-    exchange: Option<Exchange>,
+    exchange: Exchange,
     /// The next of the same path and server.
     next: u32,
+    /// Of a late one those before and after it, by when they became late.
+    late: [u32; 2],
 }
+
+const BEFORE: usize = 0;
+const AFTER: usize = 1;
+
+/// What a server has not answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    /// Questions that have time yet.
+    in_flight: u16,
+    /// Questions whose time is over.
+    late: u16,
+    oldest: u32,
+    newest: u32,
+}
+
+const IDLE: Load = Load { in_flight: 0, late: 0, oldest: NONE, newest: NONE };
 
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Exchanges {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    ways: HashMap<(Path, SocketAddr), u32, Secret>,
-    in_flight: HashMap<SocketAddr, u16, Secret>,
-    /// Only of servers with questions in flight.
-    queues: HashMap<SocketAddr, VecDeque<TaskId>, Secret>,
-    /// Those of them that have room.
-    roomy: Vec<SocketAddr>,
+    slots: Slab<Slot>,
+    pub(crate) ways: HashMap<(Path, SocketAddr), u32, Secret>,
+    /// Only of servers with open questions.
+    pub(crate) loads: HashMap<SocketAddr, Load, Secret>,
+    lines: Lines,
 }
 
 impl Exchanges {
     /// A question is on its way.
     pub(crate) fn open(&mut self, exchange: Exchange) -> ExchangeId {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, exchange: None, next: NONE });
-            self.slots.len() as u32 - 1
-        });
-        *self.in_flight.entry(exchange.server).or_default() += 1;
-        let next = match exchange.way {
-            Way::Datagram(path) => self.ways.insert((path, exchange.server), slot).unwrap_or(NONE),
-            Way::Stream(_) => NONE,
-        };
-        let held = &mut self.slots[slot as usize];
-        (held.exchange, held.next) = (Some(exchange), next);
-        ExchangeId { slot, generation: held.generation }
+        let (server, way) = (exchange.server, exchange.way);
+        self.loads.entry(server).or_insert(IDLE).in_flight += 1;
+        let key = self.slots.insert(Slot { exchange, next: NONE, late: [NONE; 2] });
+        if let Way::Datagram(path) = way
+            && let Some(next) = self.ways.insert((path, server), key.slot)
+            && let Some(slot) = self.slots.get_mut(key)
+        {
+            slot.next = next;
+        }
+        ExchangeId(key)
     }
 
     /// What was sent.
     pub(crate) fn get(&self, id: ExchangeId) -> Option<&Exchange> {
-        let slot = self.slots.get(id.slot as usize).filter(|slot| slot.generation == id.generation)?;
-        slot.exchange.as_ref()
+        self.slots.get(id.0).map(|slot| &slot.exchange)
     }
 
-    /// The same, to be changed.
-    pub(crate) fn get_mut(&mut self, id: ExchangeId) -> Option<&mut Exchange> {
-        let slot = self.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation)?;
-        slot.exchange.as_mut()
+    /// The time of a question is over. Where its server has more than `late_max` of that kind now: the oldest of them, to be closed.
+    pub(crate) fn set_late(&mut self, id: ExchangeId, late_max: u16) -> Option<ExchangeId> {
+        let slot = self.slots.get_mut(id.0).filter(|slot| !slot.exchange.is_late)?;
+        let server = slot.exchange.server;
+        let load = self.loads.get_mut(&server)?;
+        load.in_flight -= 1;
+        load.late += 1;
+        let before = std::mem::replace(&mut load.newest, id.0.slot);
+        (slot.exchange.is_late, slot.late) = (true, [before, NONE]);
+        if load.oldest == NONE {
+            load.oldest = id.0.slot;
+        }
+        let (is_too_many, oldest) = (load.late > late_max, load.oldest);
+        if let Some(before) = self.slots.at_mut(before) {
+            before.late[AFTER] = id.0.slot;
+        }
+        self.lines.ended(&server);
+        if is_too_many { self.at(oldest) } else { None }
     }
 
     /// The newest open question that went this way to this server.
@@ -136,85 +162,76 @@ impl Exchanges {
 
     /// The one before it that went the same way.
     pub(crate) fn next_on_way(&self, id: ExchangeId) -> Option<ExchangeId> {
-        self.at(self.slots.get(id.slot as usize)?.next)
+        self.at(self.slots.at(id.0.slot)?.next)
     }
 
     fn at(&self, slot: u32) -> Option<ExchangeId> {
-        Some(ExchangeId { slot, generation: self.slots.get(slot as usize)?.generation })
+        self.slots.key_at(slot).map(ExchangeId)
     }
 
     /// It is answered or given up.
     pub(crate) fn close(&mut self, id: ExchangeId) -> Option<Exchange> {
-        let slot = self.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation)?;
-        let exchange = slot.exchange.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        let next = std::mem::replace(&mut slot.next, NONE);
-        if let Some(count) = self.in_flight.get_mut(&exchange.server) {
-            *count -= 1;
-            if *count == 0 {
-                self.in_flight.remove(&exchange.server);
-            }
-        }
-        if !self.queues.is_empty() && self.queues.contains_key(&exchange.server) {
-            self.roomy.push(exchange.server);
-        }
+        let Slot { exchange, next, late } = self.slots.remove(id.0)?;
+        self.unload(&exchange, late);
+        self.lines.ended(&exchange.server);
         if let Way::Datagram(path) = exchange.way {
-            self.unlink((path, exchange.server), id.slot, next);
+            self.unlink((path, exchange.server), id.0.slot, next);
         }
-        self.free.push(id.slot);
         Some(exchange)
     }
 
-    /// Questions that a server was sent and has not answered.
+    /// Its server has one less.
+    fn unload(&mut self, exchange: &Exchange, [before, after]: [u32; 2]) {
+        let Some(load) = self.loads.get_mut(&exchange.server) else { return };
+        match exchange.is_late {
+            true => {
+                load.late -= 1;
+                match self.slots.at_mut(before) {
+                    Some(slot) => slot.late[AFTER] = after,
+                    None => load.oldest = after,
+                }
+                match self.slots.at_mut(after) {
+                    Some(slot) => slot.late[BEFORE] = before,
+                    None => load.newest = before,
+                }
+            }
+            false => load.in_flight -= 1,
+        }
+        if (load.in_flight, load.late) == (0, 0) {
+            self.loads.remove(&exchange.server);
+        }
+    }
+
+    /// Questions that a server was sent and that have time yet.
     pub(crate) fn in_flight(&self, server: &SocketAddr) -> u16 {
-        self.in_flight.get(server).copied().unwrap_or(0)
+        self.loads.get(server).map_or(0, |load| load.in_flight)
     }
 
     /// Puts a task in line for a server that has as many questions as it may. `false`: the line is long enough.
-    pub(crate) fn queue_up(&mut self, server: SocketAddr, task: TaskId) -> bool {
+    pub(crate) fn queue_up(
+        &mut self,
+        server: SocketAddr,
+        task: TaskId,
+        is_there: impl Fn(TaskId) -> bool,
+    ) -> bool {
         // Without any in flight nothing would end.
-        if self.in_flight(&server) == 0 {
-            return false;
-        }
-        let queue = self.queues.entry(server).or_default();
-        let has_room = queue.len() < QUEUE_MAX;
-        if has_room {
-            queue.push_back(task);
-        }
-        has_room
+        self.in_flight(&server) > 0 && self.lines.join(server, task, is_there)
     }
 
-    /// A task whose turn has come, and the server that it stood in line for. `is_there`: whether it still does. One for each question that ended; all where
-    /// there is none left in flight whose end would call the next.
-    pub(crate) fn next_in_line(&mut self, is_there: impl Fn(TaskId, &SocketAddr) -> bool) -> Option<TaskId> {
-        while let Some(server) = self.roomy.pop() {
-            let Some(queue) = self.queues.get_mut(&server) else { continue };
-            let mut next = None;
-            while next.is_none()
-                && let Some(task) = queue.pop_front()
-            {
-                next = Some(task).filter(|task| is_there(*task, &server));
-            }
-            if queue.is_empty() {
-                self.queues.remove(&server);
-            } else if self.in_flight(&server) == 0 {
-                self.roomy.push(server);
-            }
-            if next.is_some() {
-                return next;
-            }
-        }
-        None
+    /// A task in line whose turn has come. `turn` is given a task, the server that it may be in line for, and how many that has in flight.
+    pub(crate) fn next_in_line(&mut self, turn: impl Fn(TaskId, &SocketAddr, u16) -> Turn) -> Option<TaskId> {
+        let Exchanges { lines, loads, .. } = self;
+        lines.next(|server| loads.get(server).map_or(0, |load| load.in_flight), turn)
     }
 
     /// Tasks in line, and those that were there and have gone elsewhere.
     pub(crate) fn queued(&self) -> usize {
-        self.queues.values().map(VecDeque::len).sum()
+        self.lines.count()
     }
 
     /// All open questions.
     pub(crate) fn count(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.count()
     }
 
     fn unlink(&mut self, way: (Path, SocketAddr), slot: u32, next: u32) {
@@ -227,7 +244,7 @@ impl Exchanges {
             return;
         }
         let mut at = first;
-        while let Some(held) = self.slots.get_mut(at as usize) {
+        while let Some(held) = self.slots.at_mut(at) {
             if held.next == slot {
                 held.next = next;
                 return;
@@ -278,6 +295,30 @@ mod tests {
         }
         assert_eq!((on_way(&exchanges, 8), exchanges.in_flight(&server), exchanges.count()), (vec![9], 1, 1));
         exchanges.close(other);
-        assert!(exchanges.ways.is_empty() && exchanges.in_flight.is_empty());
+        assert!(exchanges.ways.is_empty() && exchanges.loads.is_empty());
+    }
+
+    /// Late ones leave the count of those in flight; of those that are too many the oldest is named, whichever were closed between.
+    #[test]
+    fn late_ones() {
+        let server = SocketAddr::from(([192, 0, 2, 1], 53));
+        let late = |exchanges: &Exchanges| exchanges.loads.get(&server).map_or(0, |load| load.late);
+        for closed in [None, Some(0), Some(1), Some(2)] {
+            let mut exchanges = Exchanges::default();
+            let ids: Vec<_> = (0..5).map(|id| exchanges.open(exchange(Mesh::test_id(), 7, id))).collect();
+            assert!(ids[..3].iter().all(|id| exchanges.set_late(*id, 3).is_none()));
+            assert_eq!((exchanges.in_flight(&server), late(&exchanges)), (2, 3));
+            assert_eq!(exchanges.set_late(ids[0], 1), None, "it was late before");
+            if let Some(closed) = closed {
+                assert!(exchanges.close(ids[closed]).is_some_and(|exchange| exchange.is_late));
+            }
+            let oldest = ids[usize::from(closed == Some(0))];
+            assert_eq!(
+                exchanges.set_late(ids[3], 2),
+                if closed.is_some() { Some(oldest) } else { Some(ids[0]) }
+            );
+            ids.iter().for_each(|id| _ = exchanges.close(*id));
+            assert!(exchanges.loads.is_empty() && exchanges.count() == 0);
+        }
     }
 }

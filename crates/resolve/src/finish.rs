@@ -25,6 +25,7 @@ impl Resolver {
         mut outcome: Box<Outcome>,
         world: &mut dyn World,
     ) {
+        let is_wanted = outcome.is_fact && self.mesh.is_wanted(&task);
         task.state = State::Done;
         self.proving_octets -= task.proof.as_ref().map_or(0, |proof| proof.octets);
         self.close_exchanges(&mut task, world);
@@ -49,7 +50,7 @@ impl Resolver {
             self.child_done(parent, id, &task, &outcome);
         }
         for child in std::mem::take(&mut task.children) {
-            self.leave_child(child, id);
+            self.leave_child(child, id, is_wanted);
         }
         if task.purpose == Purpose::Prefetch {
             self.prefetches = self.prefetches.saturating_sub(1);
@@ -91,8 +92,11 @@ impl Resolver {
 
     /// A task that another waited for has come to something.
     fn child_done(&mut self, parent_id: TaskId, child_id: TaskId, child: &Task, outcome: &Outcome) {
+        let is_left =
+            !outcome.is_fact && self.mesh.get(parent_id).is_some_and(|one| !self.mesh.is_wanted(one));
         let settings = &self.settings;
         let Some(parent) = self.mesh.get_mut(parent_id) else { return };
+        parent.is_cut_short |= is_left;
         parent.children.retain(|id| *id != child_id);
         if parent.candidates.has_name(&child.name) {
             let sets = outcome.answer.list().iter().filter(|set| set.rtype == child.rtype);
@@ -115,10 +119,12 @@ impl Resolver {
         self.mesh.make_ready(parent_id);
     }
 
-    /// A task needs another no more. Should nobody else wait for that, it may be given up when there is no room.
-    fn leave_child(&mut self, child: TaskId, parent: TaskId) {
+    /// A task needs another no more. Should nobody else wait for that, it goes on for the cache where the task was wanted and came to something, and may be given up when there
+    /// is no room.
+    fn leave_child(&mut self, child: TaskId, parent: TaskId, is_wanted: bool) {
         let Some(task) = self.mesh.get_mut(child) else { return };
         task.parents.retain(|id| *id != parent);
+        task.is_for_cache |= is_wanted;
         if task.parents.is_empty() {
             let client = task.waiters.first().map_or(0, |waiting| waiting.client);
             let zone = task.place.zone.clone();
@@ -188,6 +194,7 @@ impl Resolver {
             return;
         }
         let Some(outcome) = self.stale(task, world) else { return };
+        task.is_for_cache = true;
         for waiting in std::mem::take(&mut task.waiters) {
             self.counters.stale += 1;
             self.tell(waiting, &outcome, world);

@@ -21,7 +21,7 @@ use crate::task::Place;
 pub struct InquiryId(u64);
 
 #[derive(Debug)]
-struct Inquiry {
+pub(crate) struct Inquiry {
     leader: TaskId,
     followers: Vec<TaskId>,
 }
@@ -29,7 +29,7 @@ struct Inquiry {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Inquiries {
-    inquiries: HashMap<InquiryId, Inquiry, Secret>,
+    pub(crate) inquiries: HashMap<InquiryId, Inquiry, Secret>,
     /// Its key is random. Should two hashes be equal for all that, one task gets a response that is none to its question, and asks itself.
     hasher: Secret,
 }

@@ -75,6 +75,12 @@ pub const WINDOW_MAX: u16 = 256;
 pub const WINDOW_CONFIGURED: u16 = 4_096;
 /// The least of it: a server that is back is seen by as many.
 pub const WINDOW_MIN: u16 = 2;
+/// Questions to one server whose time is over that stay open, as a late answer counts: as many as were in flight when it fell silent, or are when it is slower
+/// than it was. Each holds a way, and is one more that a forger may guess for. To a server that settings name [`WINDOW_CONFIGURED`].
+pub const LATE_MAX: u16 = WINDOW_MAX;
+/// Tasks of a line that one end of a question calls, where the window has room: with two a server that was silent for a moment has its whole window again after
+/// eight round trips.
+pub const CALLED_AT_ONCE: u8 = 2;
 /// Tasks that stand in line for one server that has so many: what a worker asks one within a quarter of a second, after which those beyond look again by
 /// themselves.
 pub const QUEUE_MAX: usize = 4_096;
@@ -122,6 +128,13 @@ pub const WAITERS_MAX: usize = 10_000;
 /// How many are told what it came to in one turn: the worker has others to serve, and a server must not choose the moment of a pulse of answers
 /// (DNSBomb, CVE-2024-33655).
 pub const TOLD_A_TURN: usize = 100;
+/// Tasks whose moment has come that are looked at in one turn: each may send a question (10 us), and what has come to the sockets meanwhile should not wait
+/// for more than a few milliseconds.
+pub const DUE_A_TURN: usize = 256;
+/// For how long a task that nobody wants any more waits for a late answer: with the time-out before it, servers that take 3 s are heard.
+pub const LINGER_MS: u64 = 2_000;
+/// Questions that nobody answered when the last who waited has gone: with so many it is a failure that is remembered (RFC 9520), with fewer it says nothing.
+pub const DESERTED_QUESTIONS_MIN: u8 = 2;
 /// Tasks that wait for one: name servers of a hosting company are needed by many.
 pub const PARENTS_MAX: usize = 10_000;
 

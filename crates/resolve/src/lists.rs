@@ -19,10 +19,17 @@ struct Head {
 }
 
 #[derive(Clone, Copy)]
-struct Link {
+pub(crate) struct Link {
     list: u32,
     before: u32,
     after: u32,
+}
+
+impl Link {
+    /// Whether its slot is in a list.
+    pub(crate) fn is_in_list(&self) -> bool {
+        self.list != NONE
+    }
 }
 
 const OUT: Link = Link { list: NONE, before: NONE, after: NONE };
@@ -30,7 +37,7 @@ const OUT: Link = Link { list: NONE, before: NONE, after: NONE };
 /// See the module.
 pub(crate) struct Lists {
     heads: Box<[Head]>,
-    links: Vec<Link>,
+    pub(crate) links: Vec<Link>,
 }
 
 impl Lists {

@@ -173,6 +173,8 @@ impl Resolver {
         self.learn(&exchange, reply, world);
         let Some(mut task) = self.mesh.take(exchange.task) else { return };
         task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);
+        // It may have stood in line to ask once more.
+        (task.queued_at, task.again_at) = (None, None);
         if exchange.way_is_stream() && task.over_stream == Some(OverStream::Case) {
             let now = self.time.now;
             world.servers().update(&exchange.server, now, |quality| quality.case = Case::Lost);

@@ -4,10 +4,9 @@
 //! ask, datagram, stream, tick -> one task steps, and whatever that makes ready, until nothing is
 //! ```
 //!
-//! How tasks begin is in `begin`, who pays for them in `payers`; what a step does in the module of the state: `start`, `choose`, `receive`, `reaction`, `proving`, `finish`.
+//! How tasks begin is in `begin`, who pays for them in `payers`, when nobody wants them any more in `deserted`; what a step does in the module of the state: `start`, `choose`, `receive`, `reaction`, `proving`, `finish`.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
 
 use cache::{Copied, Moment, Secret};
 use validate::Verifier;
@@ -20,7 +19,7 @@ use crate::exchange::{Exchanges, Way};
 use crate::explain::Told;
 use crate::facts::Standings;
 use crate::inquiry::Inquiries;
-use crate::limits::STEPS_MAX;
+use crate::limits::{DUE_A_TURN, STEPS_MAX};
 use crate::links::BrokenLinks;
 use crate::lookup::Kept;
 use crate::mesh::{Mesh, TaskId};
@@ -94,6 +93,10 @@ pub struct Resolver {
     pub(crate) telling: VecDeque<(Vec<Waiting>, Box<Outcome>)>,
     /// How many were told in this one.
     pub(crate) told_now: usize,
+    /// Most tasks at once since the last flood.
+    pub(crate) most_tasks: usize,
+    /// The last tick left some that were due.
+    pub(crate) has_more_due: bool,
     /// What is given stale without another try, and until when.
     pub(crate) rechecks: HashMap<(NameBuf, u16), Moment, Secret>,
     /// How many are being written down, and those that were, until they are fetched.
@@ -134,6 +137,8 @@ impl Resolver {
             proving_octets: 0,
             telling: VecDeque::new(),
             told_now: 0,
+            most_tasks: 0,
+            has_more_due: false,
             rechecks: HashMap::default(),
             explained: 0,
             stories: Vec::new(),
@@ -193,9 +198,11 @@ impl Resolver {
     pub fn tick(&mut self, world: &mut dyn World) {
         self.turn(world);
         self.tell_left(world);
-        while let Some(id) = self.mesh.next_due(self.time.now) {
+        for _ in 0..DUE_A_TURN {
+            let Some(id) = self.mesh.next_due(self.time.now) else { break };
             self.due(id, world);
         }
+        self.has_more_due = self.mesh.deadline().is_some_and(|at| at <= self.time.now);
         self.streams.tick(self.time.now, world);
         self.run(world);
     }
@@ -210,19 +217,11 @@ impl Resolver {
         (self.network.out_since(), self.network.last_heard())
     }
 
-    /// When to tick next.
+    /// When to tick next. What was too much for a turn is for the next one, after what has come meanwhile.
     pub fn deadline(&self) -> Option<Moment> {
-        let left = (!self.telling.is_empty()).then_some(self.time.now);
-        [left, self.mesh.deadline(), self.streams.deadline()].into_iter().flatten().min()
-    }
-
-    /// Nobody waits there any more. What was begun goes on, as others may ask the same, and is the first to go when there is no room.
-    pub fn abandon(&mut self, waiter: Waiter) {
-        let Some(task) = self.waiting.remove(&waiter).and_then(|id| self.mesh.get_mut(id)) else { return };
-        if let Some(at) = task.waiters.iter().position(|waiting| waiting.waiter == waiter) {
-            let gone = task.waiters.swap_remove(at);
-            self.budgets.end(gone.budget);
-        }
+        let left = (!self.telling.is_empty() || self.has_more_due).then(|| self.time.now.plus_ms(1));
+        let due = self.mesh.deadline().filter(|_| !self.has_more_due);
+        [left, due, self.streams.deadline()].into_iter().flatten().min()
     }
 
     /// What was done so far.
@@ -244,31 +243,19 @@ impl Resolver {
                     self.steps(id, task, world);
                 }
             }
-            let Some(id) = self.next_in_line() else { return };
+            let Some(id) = self.next_in_line(world) else { return };
             self.mesh.make_ready(id);
         }
-    }
-
-    /// A task that stood in line for a server whose turn has come.
-    fn next_in_line(&mut self) -> Option<TaskId> {
-        let Resolver { exchanges, mesh, .. } = self;
-        let stands = |id: TaskId, server: &SocketAddr| {
-            let is_it = |task: &&Task| task.queued_at == Some(*server) && task.state == State::Choosing;
-            mesh.get(id).filter(is_it).is_some()
-        };
-        let id = exchanges.next_in_line(stands)?;
-        let task = mesh.get_mut(id)?;
-        (task.queued_at, task.again_at) = (None, None);
-        Some(id)
     }
 
     /// Lets a task step as far as it gets.
     pub(crate) fn steps(&mut self, id: TaskId, mut task: Box<Task>, world: &mut dyn World) {
         loop {
-            let flow = match task.state {
-                State::Start => self.start(id, &mut task, world),
-                State::Choosing => self.choose(id, &mut task, world),
-                State::Proving => self.prove(id, &mut task, world),
+            let flow = match (self.desertion(&mut task), task.state) {
+                (Some(flow), _) => flow,
+                (None, State::Start) => self.start(id, &mut task, world),
+                (None, State::Choosing) => self.choose(id, &mut task, world),
+                (None, State::Proving) => self.prove(id, &mut task, world),
                 _ => Flow::Wait,
             };
             match flow {

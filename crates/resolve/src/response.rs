@@ -23,6 +23,7 @@ pub(crate) mod tests;
 
 pub use address::{NEVER_SERVERS, Prefix, is_server};
 
+use wire::iana::rtype;
 use wire::message::Message;
 use wire::name::NAME_OCTETS_MAX;
 use wire::rrset::{Rrset, RrsetListBuf};
@@ -243,17 +244,20 @@ impl Reply {
         *self = Reply { answer, authority, referral, glue, name, ..Reply::default() };
     }
 
-    /// Holds TTLs to what the cache keeps: who gets the response itself shall not keep it for longer than who gets it from there. Signatures stay good, as a
-    /// TTL may always be less than what was signed (RFC 4035 5.3.3).
+    /// Gives sets the TTLs with which the cache keeps them: who gets the response itself shall not keep it for longer than who gets it from there, and operators who
+    /// lengthen TTLs mean first answers as well. Signatures stay good, as a TTL may always be less than what was signed (RFC 4035 5.3.3).
     pub fn cap(&mut self, limits: &cache::Limits) {
         let is_denial = matches!(self.kind, Kind::NoData | Kind::NameError);
         let of_authority =
             if is_denial { limits.negative_ttl_max.min(limits.ttl_max) } else { limits.ttl_max };
-        for (list, most) in [(&mut self.answer, limits.ttl_max), (&mut self.authority, of_authority)] {
-            if list.list().iter().any(|set| set.ttl > most) {
-                *list = list.list().iter().map(|set| Rrset { ttl: set.ttl.min(most), ..set }).collect();
-            }
-        }
+        // What is signed ends as its owner says, in the cache, too.
+        let is_lengthened = |set: &Rrset<'_>| set.rtype != rtype::DS && set.signatures.is_empty();
+        let of_answer = |set: &Rrset<'_>| {
+            (if is_lengthened(set) { set.ttl.max(limits.ttl_min) } else { set.ttl }).min(limits.ttl_max)
+        };
+        let of_authority = |set: &Rrset<'_>| set.ttl.min(of_authority);
+        hold(&mut self.answer, of_answer);
+        hold(&mut self.authority, of_authority);
     }
 
     /// Octets of memory that its records hold: room that a longer response left, which whoever keeps this one keeps, too.
@@ -276,6 +280,13 @@ impl Reply {
     fn set_name(&mut self, name: &Name) {
         self.name.clear();
         self.name.extend(name.octets().iter().map(u8::to_ascii_lowercase));
+    }
+}
+
+/// Gives the sets of a list other TTLs, where they differ.
+fn hold(list: &mut RrsetListBuf, held: impl Fn(&Rrset<'_>) -> u32) {
+    if list.list().iter().any(|set| held(&set) != set.ttl) {
+        *list = list.list().iter().map(|set| Rrset { ttl: held(&set), ..set }).collect();
     }
 }
 

@@ -31,6 +31,16 @@ pub(crate) struct Candidate {
     pub endpoint: Option<u16>,
 }
 
+impl Candidate {
+    /// How many questions it may have in flight after so many time-outs in a row.
+    fn window(&self, timeouts: u8) -> u16 {
+        match self.endpoint {
+            Some(_) => WINDOW_CONFIGURED,
+            None => (WINDOW_MAX >> u32::from(timeouts).min(15)).max(WINDOW_MIN),
+        }
+    }
+}
+
 /// A name of a server without address.
 #[derive(Clone, Copy, Debug)]
 struct Unknown {
@@ -194,6 +204,12 @@ impl Candidates {
         candidate.is_some_and(|candidate| servers.is_lame(&candidate.address, zone, now))
     }
 
+    /// How many questions a server may have in flight, for a zone. None where it is not one of these.
+    pub(crate) fn window(&self, server: &SocketAddr, zone: &Name, servers: &Servers) -> u16 {
+        let candidate = self.addresses.iter().find(|candidate| candidate.address == *server);
+        candidate.map_or(0, |one| one.window(servers.read(server).timeouts_for(servers.zone(zone))))
+    }
+
     /// Where the one with this number is.
     pub(crate) fn address(&self, number: usize) -> Option<SocketAddr> {
         Some(self.addresses.get(number)?.address)
@@ -236,6 +252,12 @@ impl Candidates {
         self.addresses.iter().any(is_left) || self.unknown.iter().any(|one| one.unsought != [false; 2])
     }
 
+    /// Whether each of the servers was asked, or is of no use.
+    pub(crate) fn are_all_tried(&self) -> bool {
+        self.addresses.iter().all(|one| one.is_out || one.tried > 0)
+            && self.unknown.iter().all(|one| one.unsought == [false; 2])
+    }
+
     /// Whether nothing is known of where the servers are.
     pub(crate) fn is_empty(&self) -> bool {
         self.addresses.is_empty()
@@ -264,10 +286,7 @@ impl Candidates {
             }
             let quality = given.servers.read(server);
             let timeouts = quality.timeouts_for(zone);
-            let window = match candidate.endpoint {
-                Some(_) => WINDOW_CONFIGURED,
-                None => (WINDOW_MAX >> u32::from(timeouts).min(15)).max(WINDOW_MIN),
-            };
+            let window = candidate.window(timeouts);
             if given.network.is_down(server, given.now) {
                 is_later = true;
                 continue;

@@ -77,6 +77,12 @@ pub(crate) struct Task {
     pub rtype: u16,
     /// Nothing is validated (CD).
     pub is_unchecked: bool,
+    /// Whoever waited has what he gets, and it goes on for those who ask later.
+    pub is_for_cache: bool,
+    /// Nobody wants it, and it waits for late answers alone.
+    pub is_lingering: bool,
+    /// Something it needs was not fetched, as nobody waited any more.
+    pub is_cut_short: bool,
     /// What the cache has of it is passed over: it is to be learned anew.
     pub is_refresh: bool,
     pub purpose: Purpose,
@@ -174,6 +180,9 @@ impl Task {
             name: name.to_owned(),
             rtype,
             is_unchecked: false,
+            is_for_cache: false,
+            is_lingering: false,
+            is_cut_short: false,
             is_refresh: false,
             purpose,
             budget,
@@ -233,6 +242,11 @@ impl Task {
         let waiters = std::mem::take(&mut self.waiters);
         let outcome = self.outcome.take();
         *self = Task { candidates, waiters, outcome, ..Task::new(name, rtype, purpose, budget, begun) };
+    }
+
+    /// Whether it stands in line for a busy server.
+    pub(crate) fn is_in_line(&self, server: &SocketAddr) -> bool {
+        self.queued_at == Some(*server) && self.state == State::Choosing
     }
 
     /// Octets that it takes, with all that it owns.

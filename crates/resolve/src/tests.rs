@@ -2,6 +2,7 @@
 
 mod configured;
 mod delegations;
+mod deserted;
 mod example;
 mod expired;
 mod explain;

@@ -299,7 +299,7 @@ pub fn first_line(command: &[&str]) -> Option<String> {
 }
 
 /// Parent of each process of the machine.
-fn parents() -> HashMap<i32, i32> {
+pub fn parents() -> HashMap<i32, i32> {
     let mut parents = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -312,7 +312,7 @@ fn parents() -> HashMap<i32, i32> {
 }
 
 /// Fields of `/proc/PID/stat` after the name, which may hold anything.
-fn stat_fields(stat: &str) -> Vec<&str> {
+pub fn stat_fields(stat: &str) -> Vec<&str> {
     stat.rsplit_once(')').map_or_else(Vec::new, |(_, rest)| rest.split_whitespace().collect())
 }
 

@@ -8,6 +8,7 @@
 //! ```
 
 mod judge;
+mod looks;
 mod question;
 mod rules;
 mod said;
@@ -105,6 +106,8 @@ fn conclude(findings: &Findings) {
     let _ = writeln!(std::io::stderr(), "{}", findings.report());
     let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compare.txt");
     fs::write(&all, findings.unexplained.join("\n")).expect("a file beside the tests");
+    let samples = findings.samples.iter().map(|(rule, some)| format!("## {rule}\n{}\n", some.join("\n")));
+    fs::write(all.with_file_name("explained.txt"), samples.collect::<String>()).expect("another");
     let shown = findings.unexplained.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n");
     assert!(
         findings.unexplained.is_empty(),
@@ -153,6 +156,7 @@ mod long {
         for round in &rounds {
             let findings = compare(round);
             eprintln!("round {}: {}", round.seed, findings.report());
+            findings.unexplained.iter().for_each(|one| eprintln!("{one}"));
             all.add(findings);
         }
         conclude(&all);

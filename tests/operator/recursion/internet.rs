@@ -173,7 +173,16 @@ impl Internet {
 
     /// The same at another address of loopback.
     pub fn resolver_at(&self, address: &str, more: &str) -> Resolver {
-        let resolver = self.unasked_at(address, more);
+        self.started(self.unasked_at(address, more))
+    }
+
+    /// At 127.0.0.1, with lines added to `[server]`.
+    pub fn resolver_with(&self, lines: &str) -> Resolver {
+        self.started(self.spawned("127.0.0.1", lines, ""))
+    }
+
+    /// Waits until a resolver answers.
+    fn started(&self, resolver: Resolver) -> Resolver {
         await_or(
             || resolver.log(),
             || {
@@ -188,11 +197,18 @@ impl Internet {
 
     /// One that nobody has asked anything yet, and that perhaps does not answer yet.
     pub fn unasked_at(&self, address: &str, more: &str) -> Resolver {
+        self.spawned(address, "", more)
+    }
+
+    /// Starts a resolver, with lines added to `[server]`, and to `[resolver]` and after it.
+    fn spawned(&self, address: &str, of_server: &str, more: &str) -> Resolver {
         let scratch = folder(&[]);
         let files = self.files.path();
+        // All servers are at addresses of loopback.
+        let never_ask = if more.contains("never-ask") { "" } else { "never-ask = []\n" };
         let settings = format!(
-            "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
-             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n",
+            "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n{of_server}\n[control]\nsocket = \"{}\"\n\
+             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\n{never_ask}",
             scratch.path().join("control.sock").display(),
             files.join("hints").display(),
             files.join("anchor").display()
@@ -204,6 +220,11 @@ impl Internet {
         command.args(["serve", "--config", text(&config)]).current_dir(scratch.path());
         let process = Guarded::spawn(command, scratch.path());
         Resolver { process, scratch, base, address: address.to_owned() }
+    }
+
+    /// The file of root hints.
+    pub fn hints(&self) -> PathBuf {
+        self.files.path().join("hints")
     }
 
     /// The file of trust anchors.
@@ -289,7 +310,8 @@ impl Resolver {
     }
 }
 
-fn dig(server: &str, words: &[&str]) -> String {
+/// What dig says of an answer by `server`, an address after `@`.
+pub fn dig(server: &str, words: &[&str]) -> String {
     let mut command = Command::new(require("dig", "bind9-dnsutils"));
     command.args(["+time=3", "+tries=1", server]).args(words);
     String::from_utf8_lossy(&command.output().expect("the program dig").stdout).into_owned()

@@ -304,10 +304,18 @@ fn a_start_with_other_settings_keeps_the_rest() {
         let forward = "[[forward]]\nname = \"plain.org\"\naddresses = [\"127.0.0.2\"]\n";
         let resolver = internet.resolver(&format!("{more}{forward}"));
         assert_eq!(both.map(|name| is_kept(&resolver, name)), [false, true], "{}", resolver.log());
-        // What is bogus is served while a negative anchor says so, which a start does not know.
+        // What is bogus is served while a negative anchor says so, which is kept as well; without it, that goes too.
         resolver.ctl(&["negative-anchor", "broken.org", "--seconds", "3600"]);
         assert!(resolver.dig(&["www.broken.org", "A"]).contains("status: NOERROR"));
         drop(resolver);
+        let resolver = internet.resolver(&format!("{more}{forward}"));
+        assert!(resolver.dig(&["www.broken.org", "A"]).contains("status: NOERROR"), "{}", resolver.log());
+        assert!(
+            is_kept(&resolver, "www.broken.org")
+                && resolver.ctl(&["negative-anchor"]).contains("broken.org.")
+        );
+        drop(resolver);
+        std::fs::remove_file(state.path().join("negative-anchors")).expect("a file");
         let resolver = internet.resolver(&format!("{more}{forward}"));
         assert!(resolver.dig(&["www.broken.org", "A"]).contains("status: SERVFAIL"), "{}", resolver.log());
         assert!(is_kept(&resolver, "www.signed.org"));

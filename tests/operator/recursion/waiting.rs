@@ -30,6 +30,8 @@ const CLIENT_OCTETS: usize = 8;
 const COOKIE_OCTETS: usize = 24;
 /// What one that waits may take, all of it: the project's promise.
 const OCTETS_MAX: u64 = 4_096;
+/// What may be kept of the memory that they took, as one part in so many.
+const KEPT_ONE_IN: u64 = 4;
 /// Queries that are sent before the server has its turn, and for how long.
 const BURST: usize = 64;
 const PAUSE: Duration = Duration::from_millis(1);
@@ -184,6 +186,19 @@ impl Bed {
         let answered_more = send(&clients, load.queries, load.queries + load.more);
         let (waiting_more, full) = (self.counted("waiting"), self.anonymous());
         await_or(|| format!("{} wait", self.counted("waiting")), || self.counted("waiting") == 0);
+        // What it took goes back to the system a little later, when their questions have ended too.
+        let kept_max = before + full.max(top).saturating_sub(before) / KEPT_ONE_IN;
+        await_or(
+            || {
+                format!(
+                    "{} MiB before, {} at the top, {} now",
+                    before >> 20,
+                    full >> 20,
+                    self.anonymous() >> 20
+                )
+            },
+            || self.anonymous() <= kept_max,
+        );
         let after = self.anonymous();
         assert!(self.asks("alive."), "it answers as before");
         Found { before, top, full, after, waiting, waiting_more, answered, answered_more, seconds }
@@ -256,7 +271,7 @@ fn serve(scratch: &TempDir, settings: &str) -> Guarded {
     process
 }
 
-/// What holds of every load: those who fit wait, each takes no more than it may, more than there are places for take nothing more, and all of it is free in the end.
+/// What holds of every load: those who fit wait, each takes no more than it may, more than there are places for take nothing more, and all of it is free in the end, most of it for the system too.
 #[track_caller]
 fn check(load: &Load) {
     let Some(found) = wait(load) else { return };

@@ -203,6 +203,9 @@ pub struct SearchArguments {
     /// First rate tried.
     #[arg(long, value_name = "PER_SECOND", default_value_t = 1000.0)]
     pub rate_start: f64,
+    /// First step of the staircase, as share of the rate: less than 1, which doubles it, is quicker where the rate is known roughly.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    pub first_step: f64,
     /// Wait for a line on standard input before each trial, so that a script can have several searches take turns.
     #[arg(long)]
     pub take_turns: bool,
@@ -271,6 +274,7 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
         ("--timeout-ms", (1..=60_000).contains(&arguments.timeout_ms), "must be from 1 to 60000"),
         ("--gather-us", arguments.gather_us <= 100_000, "must be at most 100000"),
         ("--lateness-ms", (0.001..=60_000.0).contains(&arguments.lateness_ms), "must be from 0.001 to 60000"),
+        ("--first-step", (0.0001..=1.0).contains(&search.first_step), "must be from 0.0001 to 1"),
         ("--width", (0.0001..=1.0).contains(&search.width), "must be from 0.0001 to 1"),
         ("--lost-share", (0.0..1.0).contains(&search.lost_share), "must be from 0 to below 1"),
         ("--overtime-share", (0.0..=1.0).contains(&search.overtime_share), "must be from 0 to 1"),

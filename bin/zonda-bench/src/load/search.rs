@@ -111,6 +111,7 @@ pub fn walk_staircase(
         trials,
         step: search.width,
         rate_start: search.rate_start,
+        first_step: search.first_step,
         limits: search.limits(),
     };
     let (mut turns, mut steps) = (Turns::new(arguments), Vec::new());

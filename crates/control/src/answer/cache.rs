@@ -1,18 +1,14 @@
-//! The cache of the resolver and its servers, for operators.
+//! The cache of the resolver, negative trust anchors, and how a name is found out, for operators.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 
-use cache::{Case, Copied, Edns, Entry, Flush, Key, Kind, Moment, Rank, Security, Subject};
+use cache::{Entry, Flush, Kind, Moment, Rank, Security, Subject};
 use wire::iana::{ede, rcode, rtype};
 use wire::rrset::{Rrset, RrsetList};
 use wire::{Name, NameBuf};
 
-use crate::command::{CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, Reply, ServerLine};
+use crate::command::{CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, Reply};
 use crate::recursion::Recursion;
-
-/// Port of servers that delegations name.
-const PORT: u16 = 53;
 
 /// Carries out a command about the cache.
 pub(super) fn answer(
@@ -68,7 +64,7 @@ pub(super) fn negative_anchors(
     Ok(true)
 }
 
-fn name_of(text: &str) -> Result<NameBuf, String> {
+pub(super) fn name_of(text: &str) -> Result<NameBuf, String> {
     let name =
         NameBuf::from_text(text).map_err(|error| format!("expected a name, found {text:?}: {error}"))?;
     Ok(name.to_lowercase())
@@ -193,83 +189,4 @@ fn lines(set: &Rrset<'_>) -> Vec<String> {
     };
     let data = set.rdatas.iter().map(|rdata| text(set.rtype, rdata));
     data.chain(set.signatures.iter().map(|rdata| text(rtype::RRSIG, rdata))).collect()
-}
-
-/// The servers of the nearest zone above a name that a delegation is known of.
-pub(super) fn servers(
-    text: &str,
-    recursion: &Recursion,
-    reply: &mut dyn FnMut(Reply) -> io::Result<()>,
-) -> Result<bool, super::Failure> {
-    let name = name_of(text)?;
-    let mut copied = Copied::new();
-    let mut next: Option<&Name> = Some(&name);
-    while let Some(zone) = next {
-        let now = recursion.now();
-        if let Some(cut) = recursion.cache().peek(&Key::cut(zone), &mut copied)
-            && cut.ttl_left(now).is_some()
-        {
-            for line in servers_of(zone, &cut, recursion, now) {
-                reply(Reply::Server(line))?;
-            }
-            return Ok(true);
-        }
-        next = zone.parent();
-    }
-    Err(format!("no delegation is known above {name}").into())
-}
-
-fn servers_of(zone: &Name, cut: &Entry<'_>, recursion: &Recursion, now: Moment) -> Vec<ServerLine> {
-    let mut found = Vec::new();
-    for server in cut.rdatas {
-        let Ok(server) = Name::from_wire(server) else { continue };
-        let server = server.to_lowercase();
-        let mut addresses: Vec<IpAddr> = Vec::new();
-        for set in cut.beside.iter().filter(|set| set.owner.eq_ignore_case(&server)) {
-            addresses.extend(set.rdatas.iter().filter_map(address));
-        }
-        let mut copied = Copied::new();
-        for rtype in [rtype::A, rtype::AAAA] {
-            if let Some(entry) = recursion.cache().peek(&Key::rrset(&server, rtype), &mut copied) {
-                addresses.extend(entry.rdatas.iter().filter_map(address));
-            }
-        }
-        addresses.sort_unstable();
-        addresses.dedup();
-        let line = ServerLine { zone: zone.to_string(), name: server.to_string(), ..ServerLine::default() };
-        if addresses.is_empty() {
-            found.push(line.clone());
-        }
-        let known = addresses.iter().map(|address| quality(line.clone(), zone, *address, recursion, now));
-        found.extend(known);
-    }
-    found
-}
-
-fn address(rdata: &[u8]) -> Option<IpAddr> {
-    let v4 = || <[u8; 4]>::try_from(rdata).ok().map(IpAddr::from);
-    let v6 = || <[u8; 16]>::try_from(rdata).ok().map(IpAddr::from);
-    v4().or_else(v6)
-}
-
-fn quality(line: ServerLine, zone: &Name, address: IpAddr, recursion: &Recursion, now: Moment) -> ServerLine {
-    let cache = recursion.cache();
-    let servers = cache.servers();
-    let socket = SocketAddr::new(address, PORT);
-    let quality = servers.read(&socket);
-    let marks = [
-        (servers.is_lame(&socket, zone, now), "lame"),
-        (quality.edns == Edns::None, "no EDNS"),
-        (quality.is_tcp_only, "TCP only"),
-        (quality.case == Case::Lost, "changes case"),
-        (!quality.cookie.octets().is_empty(), "cookies"),
-    ];
-    ServerLine {
-        address: address.to_string(),
-        rtt_us: quality.rtt_us,
-        timeouts: quality.timeouts,
-        backoff_seconds: quality.backoff_until.ms_since(now).div_ceil(1000),
-        marks: marks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| mark.to_owned()).collect(),
-        ..line
-    }
 }

@@ -80,9 +80,9 @@ pub struct CacheEntry {
 pub struct ServerLine {
     /// The zone that it is asked about.
     pub zone: String,
-    /// Its name.
+    /// Its name; empty where the settings have addresses alone.
     pub name: String,
-    /// Its address; empty where none is known.
+    /// Its address; empty where none is known. With the port where the settings name it.
     pub address: String,
     /// Smoothed round trip in microseconds; 0: none was measured.
     pub rtt_us: u32,
@@ -90,7 +90,7 @@ pub struct ServerLine {
     pub timeouts: u8,
     /// Seconds for which it is not asked while others can be.
     pub backoff_seconds: u64,
-    /// What else is known: `lame`, `no EDNS`, `TCP only`, `changes case`, `cookies`.
+    /// What it is where the settings name it (`forwarder`, `stub`, `hint`, `TLS`), and what else is known: `never asked`, `lame`, `no EDNS`, `TCP only`, `changes case`, `cookies`.
     pub marks: Vec<String>,
 }
 

@@ -76,12 +76,17 @@ impl Recursion {
     fn write_to(&self, file: &File) -> io::Result<usize> {
         // What is not taken in yet is to be in it.
         self.take_in_all();
-        let negatives = self.negatives().into_iter().map(|(name, _)| name);
-        let premises = self.current_terms().premises.text(negatives);
+        let premises = self.premises_text();
         let mut buffered = BufWriter::with_capacity(BUFFER_OCTETS, file);
         let entries = self.cache().write_dump(&mut buffered, &self.situation(), premises.as_bytes())?;
         buffered.flush()?;
         Ok(entries)
+    }
+
+    /// What the cache depends on, as lines.
+    fn premises_text(&self) -> String {
+        let negatives = self.negatives().into_iter().map(|(name, _)| name);
+        self.current_terms().premises.text(negatives)
     }
 
     /// Says what became of writing at the end.
@@ -152,7 +157,7 @@ impl Recursion {
         }
         let premises = Premises::read(dump.about());
         // Before it is there: what does not hold any more never is.
-        for flush in self.current_terms().premises.flushes_since(&premises) {
+        for flush in Premises::read(self.premises_text().as_bytes()).flushes_since(&premises) {
             tracing::info!(
                 "of the cache that was kept {} is left out, as settings have changed",
                 below(&flush)

@@ -50,7 +50,7 @@ impl Premises {
         Premises(String::from_utf8_lossy(text).lines().map(str::to_owned).collect())
     }
 
-    /// As lines, with names that are not validated for a while: a start does not know these.
+    /// As lines, with names that are not validated for a while, which are not settings.
     pub(super) fn text(&self, negatives: impl IntoIterator<Item = NameBuf>) -> String {
         let negatives = negatives.into_iter().map(|name| format!("negative {name}"));
         self.0.iter().cloned().chain(negatives).fold(String::new(), |text, line| text + &line + "\n")

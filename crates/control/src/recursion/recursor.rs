@@ -131,11 +131,17 @@ impl Recursor {
         self.replies.later.push(Later::of(&ask, None));
     }
 
-    /// Answers a query from what is known; what was asked last is what the other methods speak of.
+    /// Answers a query from what is known; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours has begun the answer.
     #[inline]
-    pub(crate) fn serve(&mut self, query: &[u8], context: &Context, time: Time, room: &mut [u8]) -> Served {
-        let client =
-            Client { transport: context.transport, address: &context.client, is_proved: context.is_proved };
+    pub(crate) fn serve(
+        &mut self,
+        (query, is_of_ours): (&[u8], bool),
+        context: &Context,
+        time: Time,
+        room: &mut [u8],
+    ) -> Served {
+        let Context { transport, is_proved, .. } = *context;
+        let client = Client { transport, address: &context.client, is_proved, is_of_ours };
         let known = (&self.terms.policy, &*self.terms.cache);
         let served = self.replies.answers.serve(query, &client, known, time, room);
         if self.terms.prefetches
@@ -225,6 +231,9 @@ impl Recursor {
     /// Ends an event: asks what is left to be asked, and sees to the next tick.
     pub(crate) fn end(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
         self.ask_later(zones, time, driver);
+        if self.resolver.has_ebbed() {
+            self.shared.ebb.ebbed();
+        }
         while let Some(told) = self.resolver.told() {
             self.explaining.tell(told);
         }

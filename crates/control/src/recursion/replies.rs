@@ -107,7 +107,7 @@ impl Replies {
         true
     }
 
-    /// Answers those who have waited for as long as may be, some of them at a time; what they asked goes on to be found out. `is_out`: there seems to be no network.
+    /// Answers those who have waited for as long as may be, some of them at a time; what is under way for them is awaited and kept. `is_out`: there seems to be no network.
     pub(super) fn expire(
         &mut self,
         is_out: bool,
@@ -132,7 +132,7 @@ impl Replies {
             }
             if self.logs_failures {
                 let asked = (taken.waiting.name(), taken.waiting.qtype());
-                self.said.failed(asked, &[Some(why)], Some("it goes on to be found out"), now);
+                self.said.failed(asked, &[Some(why)], Some("no answer came in time"), now);
             }
             self.send(taken.ticket, octets, driver);
         }

@@ -52,12 +52,12 @@ section! {
         /// Memory for what is learned, all of it: names, denials, zone cuts, servers, keys. A change moves what is kept; of what there is no more room for, that goes which was not
         /// asked for lately.
         cache_octets: u64 = 256 << 20, Range::Number("octets", CACHE_OCTETS_MIN, CACHE_OCTETS_MAX), live;
-        /// Folder for what outlives the process: what was learned, and the states of trust anchors (RFC 5011). Empty: the cache begins empty, and trust anchors are those of
+        /// Folder for what outlives the process: what was learned, the states of trust anchors (RFC 5011), negative trust anchors. Empty: the cache begins empty, and trust anchors are those of
         /// the settings or built in.
         state_directory: PathBuf = PathBuf::new(), Range::Any, start;
         /// The longest that anything is kept, whatever its TTL.
         ttl_max_seconds: u32 = 86_400, TTL, live;
-        /// The shortest. More than a few seconds breaks what others change quickly.
+        /// The shortest, of data that is not signed, in first answers as well. More than a few seconds breaks what others change quickly.
         ttl_min_seconds: u32 = 0, TTL, live;
         /// The longest that it is kept that a name or type does not exist (RFC 2308 5).
         negative_ttl_max_seconds: u32 = 3600, TTL, live;
@@ -101,7 +101,7 @@ section! {
         without_recursion: String = "refuse".into(), Range::OneOf(&["refuse", "cache"]), live;
         /// Addresses that names of others must not have (rebinding): answers with such are answered with REFUSED.
         private_addresses: Names = Names::default(), PREFIXES, live;
-        /// Names that may, with all below.
+        /// Names that may, with all below; zones of this server, `[[forward]]` and `[[stub]]` other than for the root, and `[[local-zone]]` may in any case.
         private_names: Names = Names::default(), NAMES, live;
         /// Names, with all below, that are resolved like others although they are special: such as `home.arpa`, `10.in-addr.arpa`, `test`, `onion`. Zones of this
         /// server, `[[forward]]`, `[[stub]]` and `[[local-zone]]` do so for theirs.

@@ -5,7 +5,7 @@
 //! pool:   front                                  back      not connected; `size` of a family at most
 //!         | oldest |   |   |   |   |   | newest |
 //!           |          ^ a question for which there is no fresh one takes one at random
-//!           `-> replaced after POOL_AGE_MAX: leaves; closed once all that was asked through it is settled
+//!           `-> after POOL_AGE_MAX it may be replaced: leaves; closed once all that was asked through it is settled
 //! ```
 //!
 //! A port that is open to everybody is found by whoever scans or is asked; one that is connected looks closed to all but its server. So fresh
@@ -28,9 +28,21 @@ use crate::counters::Counters;
 use crate::token::{GENERATIONS, Token};
 use crate::worker::Rate;
 
-/// How long a question may take a socket of the pool: a scan for open ports takes 6.5 s at the 10,000 ICMP messages a second that
+/// In what time a pool that is in use is replaced: a scan for open ports takes 6.5 s at the 10,000 ICMP messages a second that
 /// Linux sends in all.
 pub(super) const POOL_AGE_MAX: Duration = Duration::from_secs(5);
+
+/// How long a pool that nobody needs is kept: to open 1,024 sockets in a burst takes as long as 4,000 misses.
+pub(super) const POOL_IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// Sockets of the pool that may be opened at once beyond its floor: a burst of questions finds those that are there.
+const RENEWED_AT_ONCE: u32 = 8;
+
+/// Sockets of a pool that nobody needs that leave in one sweep, a tenth of a millisecond.
+const RETIRED_PER_SWEEP: usize = 32;
+
+/// How soon the next ones leave.
+const RETIRE_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long after its last question a socket stays open for answers that nobody settles: longer than any server is waited for.
 pub(super) const LEAVING_AGE_MAX: Duration = Duration::from_secs(30);
@@ -41,7 +53,7 @@ pub(super) const CROWDED_AGE_MAX: Duration = Duration::from_secs(5);
 /// How often those that are too old are looked for.
 pub(super) const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 
-/// Part of a second whose fresh sockets may be opened at once: questions come in bursts.
+/// Part of a second whose fresh sockets may be opened at once: questions come in bursts. And the part in which demand is counted.
 const FRESH_BURST: u32 = 10;
 
 /// Beyond so many times what is paid for, fresh sockets are for one question in many: each is a fortieth of a millisecond, and an attacker who must take the ports of the
@@ -120,6 +132,10 @@ pub(super) struct Pool {
     free: Vec<u32>,
     /// Sockets of the pool, of each family, in the order of their opening.
     live: [VecDeque<u32>; 2],
+    /// How fast those of a family are replaced, and become more than the floor.
+    renewal: [Rate; 2],
+    /// When one of the pool was last needed.
+    needed: [Instant; 2],
     /// Fresh sockets in the order of their opening; those that are closed too, until they are first.
     fresh: VecDeque<PathId>,
     rate: Rate,
@@ -129,7 +145,7 @@ pub(super) struct Pool {
     next_sweep: Option<Instant>,
 }
 
-/// Whether far more is asked than fresh sockets are paid for: by the second before, or this one already.
+/// Whether far more is asked than fresh sockets are paid for: by the tenth of a second before, or this one already.
 #[derive(Debug)]
 struct Demand {
     since: Instant,
@@ -144,10 +160,11 @@ impl Demand {
 
     /// One more question, where so many a second have a fresh socket.
     fn is_high(&mut self, fresh_per_second: u32, now: Instant) -> bool {
-        let high = fresh_per_second.saturating_mul(FRESH_WORTH);
+        let high = fresh_per_second.saturating_mul(FRESH_WORTH) / FRESH_BURST;
+        let span = Duration::from_secs(1) / FRESH_BURST;
         let passed = now.saturating_duration_since(self.since);
-        if passed >= Duration::from_secs(1) {
-            let is_next = passed < Duration::from_secs(2);
+        if passed >= span {
+            let is_next = passed < 2 * span;
             *self = Self { since: now, asked: 0, was_high: is_next && self.asked > high };
         }
         self.asked = self.asked.saturating_add(1);
@@ -163,6 +180,8 @@ impl Pool {
             table: Vec::new(),
             free: Vec::new(),
             live: [VecDeque::new(), VecDeque::new()],
+            renewal: [renewal(share, now), renewal(share, now)],
+            needed: [now; 2],
             fresh: VecDeque::new(),
             rate: rate(settings, 1, now),
             scarce: rate(settings, SCARCE_PART, now),
@@ -181,6 +200,7 @@ impl Pool {
     ) {
         self.share = share;
         (self.rate, self.scarce) = (rate(settings, 1, now), rate(settings, SCARCE_PART, now));
+        self.renewal = [renewal(share, now), renewal(share, now)];
         for family in [Family::V4, Family::V6] {
             while self.retire_oldest(family, counters) {}
         }
@@ -245,23 +265,30 @@ impl Pool {
                 outcome => return outcome,
             }
         }
-        let family = Family::of(server);
-        let live = &self.live[family as usize];
-        let held = live.len();
-        let is_old = live.front().is_some_and(|&index| self.age(index, means.now) >= POOL_AGE_MAX);
-        if self.share.size >= self.share.floor && (held < self.share.size || is_old) {
-            match self.open_live(family, means) {
-                Ok(index) => return Ok(index),
-                // The promise is kept by the others.
-                Err(_) if held >= self.share.floor => {}
-                Err(unsent) => return Err(unsent),
-            }
-        }
-        let live = &self.live[family as usize];
-        if live.len() < self.share.floor {
+        self.take_live(Family::of(server), means)
+    }
+
+    /// One of the pool, at random of all; a new one where it is time for that.
+    fn take_live(&mut self, family: Family, means: &mut Means<'_>) -> Result<u32, Unsent> {
+        self.needed[family as usize] = means.now;
+        let Share { size, floor, .. } = self.share;
+        if size < floor {
             return Err(Unsent::Sockets);
         }
-        Ok(live[means.random.below(live.len() as u32) as usize])
+        let held = self.live[family as usize].len();
+        if held < floor {
+            return self.open_live(family, means);
+        }
+        let oldest = self.live[family as usize].front().copied();
+        let is_due = held < size || oldest.is_some_and(|index| self.age(index, means.now) >= POOL_AGE_MAX);
+        if is_due
+            && self.renewal[family as usize].take(means.now)
+            && let Ok(index) = self.open_live(family, means)
+        {
+            return Ok(index);
+        }
+        // The promise is kept by the others.
+        Ok(self.live[family as usize][means.random.below(held as u32) as usize])
     }
 
     /// Opens a socket for one question. It takes nothing from other senders, and looks closed to them.
@@ -383,11 +410,11 @@ impl Pool {
         if self.next_sweep.is_none_or(|at| now < at) {
             return;
         }
+        let mut pause = SWEEP_PAUSE;
         for family in [Family::V4, Family::V6] {
-            while let Some(&index) = self.live[family as usize].front()
-                && self.age(index, now) >= POOL_AGE_MAX
-            {
-                self.retire_oldest(family, counters);
+            if now.saturating_duration_since(self.needed[family as usize]) >= POOL_IDLE_MAX {
+                let left = (0..RETIRED_PER_SWEEP).find(|_| !self.retire_oldest(family, counters));
+                pause = if left.is_none() { RETIRE_PAUSE } else { pause };
             }
         }
         for index in 0..self.table.len() as u32 {
@@ -399,7 +426,7 @@ impl Pool {
             }
         }
         let is_empty = self.table.len() == self.free.len();
-        self.next_sweep = (!is_empty).then(|| now + SWEEP_PAUSE);
+        self.next_sweep = (!is_empty).then(|| now + pause);
     }
 
     fn age(&self, index: u32, now: Instant) -> Duration {
@@ -460,4 +487,9 @@ fn burst(settings: &UpstreamSettings, part: u32) -> u32 {
 fn rate(settings: &UpstreamSettings, part: u32, now: Instant) -> Rate {
     let pause = Duration::from_secs(1).saturating_mul(part).checked_div(fresh_per_second(settings));
     Rate::new(burst(settings, part), pause.unwrap_or(Duration::MAX), now)
+}
+
+/// A pool is replaced in [`POOL_AGE_MAX`], evenly.
+fn renewal(share: Share, now: Instant) -> Rate {
+    Rate::new(RENEWED_AT_ONCE, POOL_AGE_MAX / share.size.max(1) as u32, now)
 }

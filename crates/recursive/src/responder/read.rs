@@ -23,6 +23,7 @@ impl Responder {
         let edns = read.edns.as_ref();
         let qtype = read.question.map_or(0, |question| question.qtype);
         self.wishes = Wishes::of(header::u16_at(read.message, 0), read.flags, qtype, edns);
+        self.wishes.is_of_ours = client.is_of_ours;
         self.wishes.limit(edns, policy, client.transport);
         if let Some(question) = read.question {
             // What was read as a question is whole: the name, and four octets.

@@ -43,7 +43,7 @@ impl Responder {
             return Replied::Octets(0);
         };
         let start = writer.mark();
-        let filter = filter_for(policy, buffers.name.name());
+        let filter = filter_for(policy, wishes, buffers.name.name());
         let asked = Asked { wishes, policy, cache, now: time.now, filter, stale: None };
         let mut parts = Parts::new();
         if waiting.is_aliased {
@@ -116,7 +116,7 @@ impl Responder {
         let asked_for = (&*wishes, Some((question.name(), class::IN)));
         let tables = (&mut **suffixes, marks);
         let mut writer = Writer::new(room, tables, asked_for, wishes.opt(policy), (now, turn))?;
-        let filter = filter_for(policy, buffers.name.name());
+        let filter = filter_for(policy, wishes, buffers.name.name());
         let stale = Some(Stale { why: Some(why) });
         let asked = Asked { wishes, policy, cache, now, filter, stale };
         let mut parts = Parts::new();

@@ -15,7 +15,7 @@ impl<T> Waiters<T> {
     /// The slot of the same client and question, if it waits.
     pub(super) fn find(&self, question: u64, who: &Who<'_>) -> Option<u32> {
         let mut at = self.questions[self.bucket(question)];
-        while let Some(slot) = self.slots.get(at as usize) {
+        while let Some(slot) = self.slots.at(at) {
             if slot.question == question && slot.is_proved == who.is_proved {
                 return Some(at);
             }
@@ -26,13 +26,13 @@ impl<T> Waiters<T> {
 
     pub(super) fn unlink_question(&mut self, question: u64, at: u32) {
         let bucket = self.bucket(question);
-        let next = self.slots[at as usize].next;
+        let next = self.slot(at).next;
         let mut before = self.questions[bucket];
         if before == at {
             self.questions[bucket] = next;
             return;
         }
-        while let Some(slot) = self.slots.get_mut(before as usize) {
+        while let Some(slot) = self.slots.at_mut(before) {
             if slot.next == at {
                 slot.next = next;
                 return;

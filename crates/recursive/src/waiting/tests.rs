@@ -42,8 +42,7 @@ impl Bench {
     }
 
     fn tickets(&self) -> Vec<u32> {
-        let ticket =
-            |waiter: Waiter| self.waiters.slots[waiter.0 as u32 as usize].content.as_ref().unwrap().1;
+        let ticket = |waiter: Waiter| self.waiters.slots.at(waiter.0 as u32).unwrap().ticket;
         self.waiters.each().map(|(waiter, ..)| ticket(waiter)).collect()
     }
 }

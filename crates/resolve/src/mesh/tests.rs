@@ -27,7 +27,10 @@ fn found_by_what_it_finds_out() {
     mesh.put(id, taken);
     assert!(mesh.remove(id).is_some() && mesh.remove(id).is_none());
     let other = mesh.insert(task(&mut budgets, 2));
-    assert!(other.slot == id.slot && mesh.get(id).is_none() && !mesh.has(id), "an old number finds nothing");
+    assert!(
+        other.0.slot == id.0.slot && mesh.get(id).is_none() && !mesh.has(id),
+        "an old number finds nothing"
+    );
     assert_eq!((mesh.find(&name(1), 1, false), mesh.count()), (None, 1));
 }
 

@@ -192,3 +192,25 @@ fn room_is_counted() {
     reply.clear();
     assert!(held > 4_000 && reply.octets() == held);
 }
+
+/// First answers have the TTLs that the cache keeps them with: longer ones for what is not signed, shorter ones for all.
+#[test]
+fn ttls_are_held_to_what_is_kept() {
+    let limits = cache::Limits { ttl_min: 60, ttl_max: 100, negative_ttl_max: 30, ..Default::default() };
+    let held = |words: &str, records: &str| {
+        let question = Question::new("example. www.example. A");
+        let asked = question.asked();
+        let mut reply = read(&asked, &message(&asked, words, records)).unwrap();
+        reply.cap(&limits);
+        let sets =
+            [&reply.answer, &reply.authority].map(|list| list.list().iter().map(|set| set.ttl).collect());
+        let [answer, authority]: [Vec<u32>; 2] = sets;
+        (answer, authority)
+    };
+    let signature = "www.example. 5 RRSIG A 8 2 300 20300101000000 20200101000000 1 example. AAAA";
+    assert_eq!(held("AA NOERROR", "www.example. 5 A 192.0.2.1").0, [60]);
+    assert_eq!(held("AA NOERROR", "www.example. 500 A 192.0.2.1").0, [100]);
+    assert_eq!(held("AA NOERROR", &format!("www.example. 5 A 192.0.2.1\n{signature}")).0, [5]);
+    let denied = "---\nexample. 50 SOA ns.example. host.example. 1 2 3 4 50";
+    assert_eq!(held("AA NXDOMAIN", denied), (vec![], vec![30]));
+}

@@ -1,6 +1,6 @@
 //! Many at once: equal questions, lines for busy servers, no room, who pays.
 
-use super::example::{EXAMPLE, ROOT, TEST, WWW, check_www, scene};
+use super::example::{EXAMPLE, ROOT, TEST, WWW, scene};
 use super::scripted::{Scene, lines};
 use crate::limits::{TOLD_A_TURN, WAITERS_MAX, WINDOW_MAX};
 use crate::outcome::From;
@@ -118,18 +118,6 @@ fn each_pays_for_himself() {
     assert_eq!((outcome.rcode, outcome.is_fact), (rcode::SERVFAIL, false));
     assert_eq!(lines(&scene.outcome(second)), [WWW]);
     scene.check_nothing_held();
-}
-
-#[test]
-fn nobody_waits_any_more() {
-    let mut scene = scene(|_, response| Some(response));
-    let waiter = scene.ask("www.example.test.", rtype::A).unwrap();
-    scene.resolver.abandon(waiter);
-    scene.check_nothing_held();
-    assert!(scene.net.done.is_empty());
-    let seen = scene.seen(3);
-    check_www(&mut scene);
-    assert_eq!((seen, scene.resolver.counters().joined), (1, 0));
 }
 
 /// A task with all that it owns is at most 4 KiB, at its widest delegation.

@@ -174,6 +174,7 @@ fn trials_disturbed_at_one_agent_are_repeated() {
         trials: 12,
         step: 0.02,
         rate_start: 300.0,
+        first_step: 1.0,
         limits: Limits::default(),
     };
     let run =

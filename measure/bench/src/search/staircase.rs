@@ -28,6 +28,8 @@ pub struct Plan {
     pub step: f64,
     /// First rate tried.
     pub rate_start: f64,
+    /// First step of the approach, as share of the rate: 1 doubles it, less is quicker where the rate is known roughly.
+    pub first_step: f64,
     /// What a trial must keep.
     pub limits: Limits,
 }
@@ -73,8 +75,8 @@ pub fn walk(
     };
     let (mut rate, smallest) = (plan.rate_start, 1.0 + plan.step);
     let (mut approach, mut steps) = (Vec::new(), Vec::new());
-    // Doubles, and halves the (logarithmic) step wherever the direction changes.
-    let (mut factor, mut rising) = (2.0_f64, None);
+    // Halves the (logarithmic) step wherever the direction changes.
+    let (mut factor, mut rising) = (1.0 + plan.first_step, None);
     while factor > smallest && approach.len() < APPROACH_MAX {
         let step = offer(rate)?;
         approach.push(step);
@@ -130,13 +132,23 @@ mod tests {
     use super::*;
     use crate::{random::Random, search::tests::outcome};
 
-    const PLAN: Plan =
-        Plan { trial_seconds: 1.0, trials: 60, step: 0.02, rate_start: 1000.0, limits: LIMITS };
+    const PLAN: Plan = Plan {
+        trial_seconds: 1.0,
+        trials: 60,
+        step: 0.02,
+        rate_start: 1000.0,
+        first_step: 1.0,
+        limits: LIMITS,
+    };
     const LIMITS: Limits = Limits { lost_share: 0.0, overtime_share: 0.01, stolen_share: 0.005 };
 
     /// A server that takes `capacity` a second, in a share `slow` of all trials a fifth less; `stolen` of all trials
     /// are disturbed and lose a tenth.
     fn walked(capacity: f64, slow: f64, stolen: f64) -> Staircase {
+        walked_by(&PLAN, capacity, slow, stolen)
+    }
+
+    fn walked_by(plan: &Plan, capacity: f64, slow: f64, stolen: f64) -> Staircase {
         let mut random = Random::new(1);
         let trial = |rate: f64, seconds: f64| {
             let sent = (rate * seconds) as u64;
@@ -146,7 +158,7 @@ mod tests {
             let stolen_share = if disturbed { 0.05 } else { 0.0 };
             Ok(Outcome { stolen_share, ..outcome(sent, sent, lost as u64, seconds, seconds) })
         };
-        walk(&PLAN, trial, |_| {}).unwrap()
+        walk(plan, trial, |_| {}).unwrap()
     }
 
     #[test]
@@ -157,6 +169,21 @@ mod tests {
             assert!(found.held.abs_diff(30) <= 2 && found.limit == Verdict::Lost, "{found:?}");
             assert_eq!(found.steps.len(), 60);
         }
+    }
+
+    #[test]
+    fn a_rate_known_roughly_is_found_sooner() {
+        let near = Plan { rate_start: 90_000.0, first_step: 0.12, ..PLAN };
+        let [far, near] = [&PLAN, &near].map(|plan| walked_by(plan, 100_000.0, 0.0, 0.0));
+        assert!((0.97..=1.03).contains(&(near.rate / far.rate)), "{} {}", near.rate, far.rate);
+        assert!(near.approach.len() <= 6 && far.approach.len() >= 12, "{near:?} {far:?}");
+        let wrong = Plan { rate_start: 1000.0, first_step: 0.12, ..PLAN };
+        let found = walked_by(&wrong, 100_000.0, 0.0, 0.0);
+        assert!(
+            (0.97..=1.03).contains(&(found.rate / 100_000.0)),
+            "what was wrong costs trials: {}",
+            found.rate
+        );
     }
 
     #[test]

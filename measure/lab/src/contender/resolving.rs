@@ -55,6 +55,11 @@ impl Name {
         Some(["sh", "-c", &script].map(str::to_owned).to_vec())
     }
 
+    /// Whether what it knows outlives a restart.
+    pub fn keeps(self) -> bool {
+        matches!(self, Name::Zonda | Name::Unbound | Name::Kresd)
+    }
+
     /// How what it knows outlives a restart, in words.
     pub fn keeps_by(self) -> &'static str {
         match self {

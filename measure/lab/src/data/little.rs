@@ -85,7 +85,8 @@ impl Store<'_> {
         let Shape { known, victims, ttl_seconds, version, is_signed } = *shape;
         let signed = if is_signed { "signed" } else { "unsigned" };
         let (parent, children) = (places.parent, places.known);
-        let base = format!("little-{known}-{victims}-{ttl_seconds}-{version}-{signed}-{parent}-{children}");
+        let base =
+            format!("little-{known}-{victims}-{ttl_seconds}-{version}-{signed}-{parent}-{children}-ns");
         let folder = self.made(&base, |to| self.make(shape, places, to))?;
         let zones = |kind: &str, apexes: Vec<String>| {
             let list = apexes.into_iter().map(|apex| {
@@ -142,7 +143,7 @@ impl Store<'_> {
             + &secure;
         let path = write("parent", TOP, &top)?;
         let ds = if shape.is_signed { self.sign_little(TOP, &path)? } else { String::new() };
-        let root = head(".", None)
+        let root = root_head(places.parent)
             + &format!(
                 "{TOP} {CUT_SECONDS} NS ns.{BED_ORIGIN}\nns.{BED_ORIGIN} {CUT_SECONDS} A {}\n",
                 places.parent
@@ -222,6 +223,15 @@ fn head(apex: &str, server: Option<Ipv4Addr>) -> String {
     )
 }
 
+/// The same of the root, whose server has the name that hints tell, in the root zone itself: where it is below the top-level domain, a resolver that trusts
+/// nothing but what is proved needs the root's server to learn where the root's server is.
+fn root_head(server: Ipv4Addr) -> String {
+    format!(
+        "$ORIGIN .\n@ {CUT_SECONDS} SOA {BED_SERVER} hostmaster.{BED_ORIGIN} 1 1800 900 604800 600\n@ {CUT_SECONDS} NS {BED_SERVER}\n\
+         {BED_SERVER} {CUT_SECONDS} A {server}\n"
+    )
+}
+
 /// All delegations of the top-level domain, each with the address of its server.
 fn delegations(shape: &Shape, places: &Places) -> String {
     let mut text = String::new();
@@ -258,5 +268,6 @@ mod tests {
         assert!(text.contains("d0.example. 86000 NS ns.d0.example.\nns.d0.example. 86000 A 192.0.2.9\n"));
         assert!(head("k0.example.", Some(known)).ends_with("ns 86000 A 192.0.2.7\n"));
         assert_eq!(head(TOP, None).lines().count(), 3, "its server is in a zone below");
+        assert!(root_head(parent).ends_with("@ 86000 NS ns.\nns. 86000 A 127.0.0.1\n"));
     }
 }

@@ -18,15 +18,32 @@ pub struct Load {
     last: String,
 }
 
+/// Where a staircase begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outset {
+    /// First rate tried.
+    pub rate: f64,
+    /// First step, as share of it.
+    pub step: f64,
+}
+
+impl Outset {
+    /// Nothing is known: from the rate of the recipe on by doubling.
+    pub fn unknown(effort: &Effort) -> Outset {
+        Outset { rate: effort.rate_start, step: 1.0 }
+    }
+}
+
 /// Options of a staircase.
-pub fn staircase_words(effort: &Effort) -> Vec<String> {
+fn staircase_words(effort: &Effort, outset: Outset) -> Vec<String> {
     let options = [
         ("--staircase", effort.trials.to_string()),
         ("--trial-seconds", effort.trial_seconds.to_string()),
         ("--width", effort.width.to_string()),
         ("--overtime-share", effort.overtime_share.to_string()),
         ("--stolen-share", effort.stolen_share.to_string()),
-        ("--rate-start", effort.rate_start.to_string()),
+        ("--rate-start", outset.rate.to_string()),
+        ("--first-step", outset.step.to_string()),
         ("--lateness-ms", effort.lateness_ms.to_string()),
         ("--gather-us", effort.gather_us.to_string()),
         ("--flows", effort.flows.to_string()),
@@ -39,9 +56,15 @@ pub fn staircase_words(effort: &Effort) -> Vec<String> {
 
 impl Load {
     /// Starts a staircase against a server; it waits for its first turn.
-    pub fn start(lab: &Lab, server: &Server, queries: &std::path::Path, label: &str) -> Result<Load, Error> {
+    pub fn start(
+        lab: &Lab,
+        server: &Server,
+        queries: &std::path::Path,
+        label: &str,
+        outset: Outset,
+    ) -> Result<Load, Error> {
         let folder = lab.folder(&format!("load-{label}"))?;
-        let command = lab.load_command(server, queries, &staircase_words(&lab.effort));
+        let command = lab.load_command(server, queries, &staircase_words(&lab.effort, outset));
         let mut process = Process::start_with(&command, &lab.load_place(), &folder, true)?;
         let child = process.child();
         let turns = child.stdin.take().expect("started with pipes");

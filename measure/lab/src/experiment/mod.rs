@@ -23,6 +23,7 @@ pub mod internet;
 pub mod latency;
 pub mod limit;
 pub mod memory;
+mod rated;
 pub mod rates;
 pub mod resolvers;
 mod runs;
@@ -31,6 +32,7 @@ mod servers;
 pub mod start;
 pub mod transfers;
 pub mod updates;
+mod usage;
 mod values;
 
 use std::{
@@ -43,7 +45,7 @@ use std::{
     time::Instant,
 };
 
-pub use generator::{Load, staircase_words};
+pub use generator::{Load, Outset};
 pub use servers::{Running, Subject};
 pub use values::{Values, duration, interval_text, point, table};
 
@@ -141,6 +143,11 @@ impl Lab {
     /// An end with an error where the user asked for one.
     pub fn go_on(&self) -> Result<(), Error> {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Whether a contender has a run in a round, counted from 0: in later ones only those that targets are about.
+    pub fn takes_part(&self, name: Name, round: usize) -> bool {
+        round < self.effort.peer_runs || self.recipe.is_in_targets(name)
     }
 
     /// Zones and queries of a case.

@@ -107,8 +107,12 @@ effort! {
     queries: usize = 1_000_000, (100..=20_000_000);
     /// Questions that all contenders are asked before they are timed.
     agreement: usize = 500, (0..=100_000);
+    /// Most of all cores' time that programs outside the experiment may take in a block of resolvers.
+    others_share: f64 = 1.0, (0.0..=1.0);
     /// Runs of each echo server, generator or start.
     runs: usize = 10, (1..=1000);
+    /// Of these the first in which contenders take part that no target is about.
+    peer_runs: usize = 1000, (1..=1000);
     /// Pairs of runs with and without changes at rates of which a target says something; elsewhere as many as there are runs.
     pairs: usize = 1, (1..=1000);
     /// Length of a run.

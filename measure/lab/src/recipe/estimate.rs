@@ -33,8 +33,10 @@ const SAMPLES_SECONDS: f64 = 12.0;
 const WATCHED_SECONDS: f64 = 10.0;
 /// What it takes to ask a resolver for a name that it does not know yet.
 const SETTLED: f64 = 5e-5;
-/// What it takes to see that no more queries arrive at the authoritative servers.
-const LOOKED: f64 = 0.04;
+/// What it takes to see that no more queries arrive at the authoritative servers, and what a trial of a resolver takes beside its length and that.
+const LOOKED: f64 = 0.08;
+/// Trials until the steps of a resolver's staircase are small, where it is not the first block: it begins where that ended.
+const APPROACH_KNOWN: f64 = 4.0;
 /// How long a hit is waited for of those resolvers that have none after a restart, the mean over all.
 const NO_HIT: f64 = 8.0;
 /// Before and after a flood, and until resolvers have given up on it.
@@ -62,18 +64,18 @@ impl Recipe {
             Measure::Rates => all + self.rates(&effort, all, cores),
             Measure::Caching => self.caching(&effort, cores),
             Measure::Restart => {
-                let fill = effort.queries as f64 * SETTLED * 2.0;
-                effort.runs as f64 * servers * (fill + 2.0 * effort.run_seconds + 4.0 * START + NO_HIT)
+                let fill = effort.queries as f64 * SETTLED;
+                self.turns(&effort) * (fill + 2.0 * effort.run_seconds + 2.0 * START + NO_HIT)
             }
             Measure::Flood => {
                 let is_run = |flood: &&super::Flood| form == Form::Full || !flood.full_only;
                 let floods = self.floods.iter().filter(is_run).count() as f64;
                 let flood = effort.run_seconds + effort.timeout_ms as f64 / 1000.0 + FLOOD_MORE;
-                effort.runs as f64 * servers * (START + effort.warm_seconds + floods * flood)
+                self.turns(&effort) * (START + effort.warm_seconds + floods * flood)
             }
             Measure::Stale => {
                 let outage = effort.run_seconds + effort.warm_seconds / 2.0 + OUTAGE_MORE;
-                effort.runs as f64 * servers * (START + 3.0 * outage)
+                self.turns(&effort) * (START + 3.0 * outage)
             }
             Measure::ColdCache => self.cold(&effort),
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
@@ -156,10 +158,14 @@ impl Recipe {
         let counts = self.workers.iter().filter(|&&workers| workers <= cores).count().max(1) as f64;
         let names = self.cases.first().map_or(0.0, |case| records(case, effort)) / 2.0;
         let servers = self.contenders.len() as f64;
-        let trial = effort.trial_seconds + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
-        let subject = (effort.trials as f64 + APPROACH) * (trial + LOOKED) + effort.warm_seconds + LOAD_START;
-        let block = self.cases.len() as f64 * (servers + ECHOES as f64) * subject;
-        counts * (servers * (START + names * SETTLED) + effort.blocks as f64 * block)
+        let subjects = servers + ECHOES as f64;
+        let relays = ECHOES as f64 * (effort.warm_seconds + LOAD_START);
+        let block = |approach: f64| {
+            let trials = effort.trials as f64 + approach;
+            self.cases.len() as f64 * (subjects * trials * (effort.trial_seconds + LOOKED) + relays + START)
+        };
+        let begin = servers * (START + names * SETTLED + effort.warm_seconds);
+        counts * (begin + block(APPROACH) + (effort.blocks as f64 - 1.0) * block(APPROACH_KNOWN))
     }
 
     /// Resolvers that begin with nothing: a start, as many names as are outstanding in each of their times, and a comparison.
@@ -170,7 +176,16 @@ impl Recipe {
         };
         let runs: f64 = self.cases.iter().map(run).sum();
         let started = self.cases.iter().map(|case| START + case.size as f64 * effort.scale * NAME_MADE);
-        runs * self.contenders.len() as f64 * effort.runs as f64 + started.sum::<f64>()
+        runs * self.turns(effort) + started.sum::<f64>()
+    }
+
+    /// Runs of all contenders: those that no target is about have fewer.
+    fn turns(&self, effort: &Effort) -> f64 {
+        let few = effort.runs.min(effort.peer_runs);
+        self.contenders
+            .iter()
+            .map(|&name| if self.is_in_targets(name) { effort.runs } else { few })
+            .sum::<usize>() as f64
     }
 
     /// Runs of the engine.

@@ -186,6 +186,11 @@ impl Recipe {
         self.changes.windows.iter().map(|&window| (true, window)).chain(unsigned)
     }
 
+    /// Whether a target is about a contender, or holds another one against it.
+    pub fn is_in_targets(&self, name: Name) -> bool {
+        self.changes.targets.iter().any(|target| target.of == name || target.over.contains(&name))
+    }
+
     /// What is missing or out of range.
     fn fault(&self) -> Option<String> {
         let needed = match self.measure {

@@ -7,21 +7,25 @@ use zonda_tests::message::flag;
 use zonda_tests::rtype;
 
 use super::RESOLVERS;
+use super::looks::Looks;
 use super::question::Question;
-use super::rules::{Difference, rules};
-use super::said::Said;
+use super::rules::{Difference, Rule, rules};
+use super::said::{SERVFAIL, Said};
 
 /// Who ask at once: each of the resolvers has work then, and none is overrun.
 const CLIENTS: usize = 16;
 
-const SERVFAIL: u16 = 2;
-/// A failure says nothing of the name, and is kept for a second by BIND: whoever failed alone is asked once more after that (RFC 9520 3.2).
+/// A failure says nothing of the name, and is kept for a second by BIND: whoever failed alone is asked again after that (RFC 9520 3.2).
 const FAILURE_WAIT: Duration = Duration::from_millis(1_200);
+/// How often: another client's question may have failed meanwhile.
+const FAILURES: usize = 3;
+/// Differences that are shown of each rule.
+const SAMPLES: usize = 20;
 
-/// What three said, after how many seconds; what Zonda says to the same without CD, where it is asked with it.
+/// What three said, after how many seconds; what they say to questions beside it, where they differ.
 struct Heard {
     said: [Said; 3],
-    checked: Option<Said>,
+    looks: Looks,
     seconds: u32,
     /// Peers that failed where Zonda did not, and were asked again.
     repeated: usize,
@@ -39,6 +43,8 @@ pub struct Findings {
     explained: BTreeMap<String, usize>,
     /// What no rule explains.
     pub unexplained: Vec<String>,
+    /// Some of what each rule explained, to be looked at.
+    pub samples: BTreeMap<String, Vec<String>>,
 }
 
 impl Findings {
@@ -52,6 +58,11 @@ impl Findings {
             .into_iter()
             .for_each(|(rule, count)| *self.explained.entry(rule).or_default() += count);
         self.unexplained.extend(other.unexplained);
+        for (rule, samples) in other.samples {
+            let all = self.samples.entry(rule).or_default();
+            all.extend(samples);
+            all.truncate(SAMPLES);
+        }
     }
 
     /// For people: what was asked and explained, and the rules that explained nothing.
@@ -90,27 +101,9 @@ pub fn judge(questions: &str, most: usize) -> Findings {
     let rules = rules();
     let seconds = heard.iter().map(|heard| heard.seconds).max().unwrap_or(0);
     let mut findings = Findings { questions: questions.len(), seconds, ..Findings::default() };
-    for (question, Heard { said, checked, seconds, repeated }) in questions.iter().zip(&heard) {
-        let [zonda, peers @ ..] = said;
-        findings.note(question, zonda);
-        if *repeated > 0 {
-            *findings.counts.entry("asked again of peers that failed".to_owned()).or_default() += repeated;
-        }
-        for (at, (peer, (peer_name, _))) in peers.iter().zip(&RESOLVERS[1..]).enumerate() {
-            let Some(part) = zonda.difference(peer, *seconds) else { continue };
-            let other = &peers[1 - at];
-            let checked = checked.as_ref();
-            let difference =
-                Difference { question, part, peer_name, zonda, peer, other, checked, seconds: *seconds };
-            match rules.iter().find(|rule| rule.explains(&difference)) {
-                Some(rule) => *findings.explained.entry(rule.name.clone()).or_default() += 1,
-                None => findings.unexplained.push(format!(
-                    "{}: {part} is another than {peer_name}'s{}\n  zonda {zonda:?}\n  {peer_name} {peer:?}",
-                    question.words(),
-                    if zonda.agrees(other, part, *seconds) { "" } else { ", and than the other's" }
-                )),
-            }
-        }
+    for (question, heard) in questions.iter().zip(&heard) {
+        findings.note(question, heard);
+        findings.compare(question, heard, &rules);
     }
     findings
 }
@@ -125,16 +118,13 @@ fn ask_all(questions: &[Question]) -> Vec<Heard> {
         let mut repeated = 0;
         for (said, (_, address)) in said.iter_mut().zip(RESOLVERS).skip(1) {
             if said.rcode == SERVFAIL && !is_zondas {
-                std::thread::sleep(FAILURE_WAIT);
-                *said = Said::of(question.ask(address).as_ref());
-                repeated += 1;
+                let again = patiently(question, address);
+                (*said, repeated) = (again.0, repeated + again.1);
             }
         }
         let seconds = begun.elapsed().as_secs() as u32;
-        let differs = || said[1..].iter().any(|one| said[0].difference(one, seconds).is_some());
-        let is_unclear = question.has(flag::CD) && differs();
-        let checked = is_unclear.then(|| Said::of(question.checked().ask(RESOLVERS[0].1).as_ref()));
-        Heard { said, checked, seconds, repeated }
+        let looks = Looks::of(question, &said, seconds);
+        Heard { said, looks, seconds, repeated }
     };
     std::thread::scope(|scope| {
         let clients: Vec<_> = questions
@@ -145,8 +135,49 @@ fn ask_all(questions: &[Question]) -> Vec<Heard> {
     })
 }
 
+/// What a server that has failed says, and how often it was asked for that.
+pub fn patiently(question: &Question, address: &str) -> (Said, usize) {
+    let ask = |_| {
+        std::thread::sleep(FAILURE_WAIT);
+        Said::of(question.ask(address).as_ref())
+    };
+    let mut all: Vec<Said> = Vec::new();
+    for said in (0..FAILURES).map(ask) {
+        let has_failed = said.rcode == SERVFAIL;
+        all.push(said);
+        if !has_failed {
+            break;
+        }
+    }
+    let count = all.len();
+    (all.pop().expect("one answer at least"), count)
+}
+
 impl Findings {
-    fn note(&mut self, question: &Question, zonda: &Said) {
+    /// Finds a rule for the first part in which each peer says something else.
+    fn compare(&mut self, question: &Question, heard: &Heard, rules: &[Rule]) {
+        let [zonda, peers @ ..] = &heard.said;
+        for (at, (peer, (peer_name, _))) in peers.iter().zip(&RESOLVERS[1..]).enumerate() {
+            let seconds = heard.seconds;
+            let Some(part) = zonda.difference(peer, seconds) else { continue };
+            let (other, looks) = (&peers[1 - at], heard.looks.at(at));
+            let difference = Difference { question, part, peer_name, zonda, peer, other, looks, seconds };
+            let words = difference.words();
+            match rules.iter().find(|rule| rule.explains(&difference)) {
+                Some(rule) => {
+                    *self.explained.entry(rule.name.clone()).or_default() += 1;
+                    let samples = self.samples.entry(rule.name.clone()).or_default();
+                    if samples.len() < SAMPLES {
+                        samples.push(words);
+                    }
+                }
+                None => self.unexplained.push(words),
+            }
+        }
+    }
+
+    fn note(&mut self, question: &Question, heard: &Heard) {
+        let zonda = &heard.said[0];
         self.count(format!("rcode {}", zonda.rcode));
         for (is, what) in [
             (zonda.ad, "with AD"),
@@ -156,6 +187,9 @@ impl Findings {
             if is {
                 self.count(what.to_owned());
             }
+        }
+        if heard.repeated > 0 {
+            *self.counts.entry("asked again of peers that failed".to_owned()).or_default() += heard.repeated;
         }
     }
 }

@@ -60,6 +60,20 @@ impl Question {
         Question { query, is_stream: self.is_stream }
     }
 
+    /// The same with CD turned round.
+    pub fn turned(&self) -> Question {
+        let mut query = self.query.clone();
+        query.flags ^= flag::CD;
+        Question { query, is_stream: self.is_stream }
+    }
+
+    /// The same for another type.
+    pub fn about(&self, rtype: u16) -> Question {
+        let mut query = self.query.clone();
+        query.qtype = rtype;
+        Question { query, is_stream: self.is_stream }
+    }
+
     /// Whether it has this flag.
     pub fn has(&self, flag: u16) -> bool {
         self.query.flags & flag != 0

@@ -7,10 +7,9 @@ use zonda_tests::message::flag;
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
 
+use super::looks::Look;
 use super::question::Question;
-use super::said::Said;
-
-const SERVFAIL: u16 = 2;
+use super::said::{SECONDS_APART, SERVFAIL, Said};
 
 /// An explained difference: all that it says must be so.
 #[derive(Deserialize)]
@@ -42,21 +41,31 @@ pub struct Rule {
     secure: Option<bool>,
     /// Zonda says SERVFAIL when it is asked without CD.
     bogus: Option<bool>,
-    /// The answers are the same without records of this type.
-    without: Option<String>,
+    /// The peer says what Zonda says, response code and answer, when it is asked the other way about CD: what it failed of is validation, or that there was none.
+    turned: Option<bool>,
+    /// Zonda says AD when it is asked without CD.
+    proved: Option<bool>,
+    /// Zonda's answer to ANY is HINFO of RFC 8482, or the set that the peer gives, too, when it is asked for that type.
+    given: Option<bool>,
+    /// Zonda's answer is that HINFO.
+    hinfo: Option<bool>,
+    /// Zonda's answer has signatures.
+    signed: Option<bool>,
     /// QNAME's first label is an asterisk.
     wildcard: Option<bool>,
-    /// Zonda's answer has records of one type.
-    single: Option<bool>,
-    /// TTLs that differ: all of sets of this type; all Zonda's between these, and longer than the peer's or shorter.
+    /// Zonda's answer section is empty.
+    empty: Option<bool>,
+    /// TTLs that differ: all of sets of this type; Zonda's and the peer's between these when they were fresh; Zonda's longer or shorter.
     ttl_of: Option<String>,
     ttl: Option<[u32; 2]>,
+    peer_ttl: Option<[u32; 2]>,
     longer: Option<bool>,
+    /// The peer's TTL of an SOA record that was asked for is at most the last field of it, which is that of denials.
+    peer_ttl_of_denial: Option<bool>,
+    /// Without CD Zonda gives the peer's TTLs, or finds it bogus.
+    checked_ttl: Option<bool>,
     /// The peer has more types of the authority section, all of which are proofs, and says no AD.
     more_proofs: Option<bool>,
-    /// Whether Zonda's answer is empty / the peer's is.
-    empty: Option<bool>,
-    peer_empty: Option<bool>,
     /// Of Unbound with this version alone.
     unbound: Option<String>,
     #[serde(rename = "reason")]
@@ -78,9 +87,41 @@ pub struct Difference<'a> {
     pub zonda: &'a Said,
     pub peer: &'a Said,
     pub other: &'a Said,
-    /// What Zonda says without CD.
-    pub checked: Option<&'a Said>,
+    pub looks: Look<'a>,
     pub seconds: u32,
+}
+
+impl Difference<'_> {
+    /// Whether the peer says the other way about CD what Zonda says.
+    fn is_turned(&self) -> bool {
+        let is_same = |one: &Said| one.rcode == self.zonda.rcode && one.answer == self.zonda.answer;
+        self.looks.turned.is_some_and(is_same)
+    }
+
+    /// Whether Zonda gave for ANY what is there, or nothing of it.
+    fn is_given(&self) -> bool {
+        let is_theirs = |one: &Said| one.answer == self.zonda.answer;
+        self.zonda.is_hinfo() || self.looks.of_type.is_some_and(is_theirs)
+    }
+
+    /// For people.
+    pub fn words(&self) -> String {
+        let Difference { question, part, peer_name, zonda, peer, looks, .. } = self;
+        let others = if zonda.agrees(self.other, part, self.seconds) { "" } else { ", and than the other's" };
+        let mut words = format!(
+            "{}: {part} is another than {peer_name}'s{others}\n  zonda {zonda:?}\n  {peer_name} {peer:?}",
+            question.words()
+        );
+        let beside = [
+            ("zonda without CD", looks.checked),
+            ("of that type", looks.of_type),
+            ("with CD turned round", looks.turned),
+        ];
+        for (how, said) in beside.into_iter().filter_map(|(how, said)| Some((how, said?))) {
+            words += &format!("\n  {how}: {said:?}");
+        }
+        words
+    }
 }
 
 /// All rules that hold for the versions at hand.
@@ -103,7 +144,8 @@ impl Rule {
     pub fn explains(&self, of: &Difference<'_>) -> bool {
         let Difference { question, zonda, peer, .. } = of;
         let edns = question.query.edns.as_ref();
-        let is_secure = || of.checked.is_some_and(|checked| checked.ad && checked.answer == zonda.answer);
+        let is_secure =
+            || of.looks.checked.is_some_and(|checked| checked.ad && checked.answer == zonda.answer);
         self.part == of.part
             && self.peers.iter().any(|one| one == of.peer_name)
             && (self.types.is_empty() || self.types.contains(&rtype::name(question.query.qtype)))
@@ -117,23 +159,34 @@ impl Rule {
             && (self.peer_rcodes.is_empty() || self.peer_rcodes.contains(&peer.rcode))
             && is_so(self.ad, || zonda.ad)
             && is_so(self.secure, is_secure)
-            && is_so(self.bogus, || of.checked.is_some_and(|checked| checked.rcode == SERVFAIL))
-            && self.without.as_ref().is_none_or(|one| zonda.without(one) == peer.without(one))
+            && is_so(self.bogus, || of.looks.checked.is_some_and(|checked| checked.rcode == SERVFAIL))
+            && is_so(self.turned, || of.is_turned())
+            && is_so(self.proved, || of.looks.checked.is_some_and(|checked| checked.ad))
+            && is_so(self.given, || of.is_given())
+            && is_so(self.hinfo, || zonda.is_hinfo())
+            && is_so(self.signed, || zonda.is_signed())
             && is_so(self.wildcard, || question.query.name.to_string().starts_with("*."))
-            && is_so(self.single, || zonda.types().len() == 1)
             && is_so(self.more_proofs, || !peer.ad && zonda.lacks_proofs_alone(peer))
-            && self.explains_ttls(of)
             && is_so(self.empty, || zonda.answer.is_empty())
-            && is_so(self.peer_empty, || peer.answer.is_empty())
+            && self.explains_ttls(of)
     }
 
     /// Whether the TTLs that differ do so as it says.
     fn explains_ttls(&self, of: &Difference<'_>) -> bool {
-        let mut others = of.zonda.other_ttls(of.peer, of.seconds);
-        others.all(|(rtype, ttl, theirs)| {
+        let Difference { zonda, peer, seconds, .. } = of;
+        // What was fetched since the first question is no older than that.
+        let was = |ttl: u32, range: Option<[u32; 2]>| {
+            range.is_none_or(|[least, most]| ttl <= most && ttl + seconds + SECONDS_APART >= least)
+        };
+        let is_of_denial = |theirs: u32| zonda.denial_ttl().is_some_and(|most| theirs <= most);
+        let is_as_checked =
+            || of.looks.checked.is_some_and(|one| one.rcode == SERVFAIL || one.agrees(peer, "ttl", *seconds));
+        zonda.other_ttls(peer, *seconds).all(|(rtype, ttl, theirs)| {
             self.ttl_of.as_ref().is_none_or(|one| *one == rtype::name(rtype))
-                && self.ttl.is_none_or(|[least, most]| (least..=most).contains(&ttl))
+                && was(ttl, self.ttl)
+                && was(theirs, self.peer_ttl)
                 && is_so(self.longer, || ttl > theirs)
-        })
+                && is_so(self.peer_ttl_of_denial, || is_of_denial(theirs))
+        }) && is_so(self.checked_ttl, is_as_checked)
     }
 }

@@ -27,8 +27,14 @@ pub struct Said {
     authority: BTreeSet<(String, u16)>,
     /// TTLs of the answer's sets and of the SOA record of a denial.
     ttls: BTreeMap<(String, u16), u32>,
+    /// Why it failed, as it says: extended error and text (RFC 8914). Not compared.
+    why: Option<String>,
 }
 
+/// Option EDE (RFC 8914 2).
+const EXTENDED_ERROR: u16 = 15;
+/// CPU of the HINFO record that stands for ANY.
+const HINFO: &[u8] = b"\x07RFC8482";
 /// Records, and characters of each, that are shown of what differs.
 const SHOWN: usize = 6;
 const SHOWN_OCTETS: usize = 80;
@@ -36,6 +42,9 @@ const SHOWN_OCTETS: usize = 80;
 /// The parts in the order in which they are compared.
 pub const PARTS: [&str; 7] = ["rcode", "answer", "flags", "ad", "signatures", "authority", "ttl"];
 
+pub const SERVFAIL: u16 = 2;
+/// By how much TTLs may differ beside the time that went by: each of two servers rounds, and asks in turn.
+pub const SECONDS_APART: u32 = 2;
 /// In place of an RCODE: nothing came.
 const NOTHING: u16 = u16::MAX;
 
@@ -57,6 +66,7 @@ impl Said {
         let soa = authority.iter().filter(|one| one.rtype == rtype::SOA);
         let timed = answer.iter().filter(is_plain).chain(soa);
         let edns = response.edns.as_ref();
+        let why = response.option(EXTENDED_ERROR).and_then(|option| option.split_at_checked(2));
         let kept = flag::AA | flag::RD | flag::RA | flag::CD | flag::Z;
         Said {
             rcode: response.rcode(),
@@ -66,6 +76,7 @@ impl Said {
             signatures: answer.iter().filter(|one| !is_plain(one)).map(signature).collect(),
             authority: authority.iter().filter(is_proof).map(place).collect(),
             ttls: timed.map(|one| ((one.owner.to_string(), one.rtype), one.ttl)).collect(),
+            why: why.map(|(code, text)| format!("{} {}", code[1], String::from_utf8_lossy(text))),
         }
     }
 
@@ -94,7 +105,7 @@ impl Said {
         seconds: u32,
     ) -> impl Iterator<Item = (u16, u32, u32)> + 'a {
         let both = self.ttls.iter().filter_map(|(set, ttl)| Some((set.1, *ttl, *other.ttls.get(set)?)));
-        both.filter(move |(_, ttl, theirs)| theirs.abs_diff(*ttl) > seconds + 2)
+        both.filter(move |(_, ttl, theirs)| theirs.abs_diff(*ttl) > seconds + SECONDS_APART)
     }
 
     /// Types of the answer's records.
@@ -109,10 +120,21 @@ impl Said {
             && more.all(|(_, rtype)| matches!(*rtype, rtype::NSEC | rtype::NSEC3))
     }
 
-    /// The answer without records of a type.
-    pub fn without(&self, left_out: &str) -> Vec<&Row> {
-        let number = rtype::number(left_out).expect("the type of a rule");
-        self.answer.iter().filter(|(_, rtype, _)| *rtype != number).collect()
+    /// Whether all that it gives is the HINFO record that stands for ANY (RFC 8482 4.2).
+    pub fn is_hinfo(&self) -> bool {
+        let is_such = |row: &Row| row.1 == rtype::HINFO && row.2.starts_with(HINFO);
+        self.answer.len() == 1 && self.answer.iter().all(is_such)
+    }
+
+    /// Whether there are signatures in the answer section.
+    pub fn is_signed(&self) -> bool {
+        !self.signatures.is_empty()
+    }
+
+    /// The TTL of denials that the SOA record of the answer says (RFC 2308 4).
+    pub fn denial_ttl(&self) -> Option<u32> {
+        let soa = self.answer.iter().find(|row| row.1 == rtype::SOA)?;
+        soa.2.last_chunk().map(|octets| u32::from_be_bytes(*octets))
     }
 
     /// Whether the answer has a record of a type.
@@ -146,8 +168,9 @@ impl fmt::Debug for Said {
         for (owner, rtype) in &self.authority {
             write!(out, " | authority {owner} {}", rtype::name(*rtype))?;
         }
-        self.ttls
-            .iter()
-            .try_for_each(|((owner, rtype), ttl)| write!(out, " | ttl {owner} {} {ttl}", rtype::name(*rtype)))
+        for ((owner, rtype), ttl) in &self.ttls {
+            write!(out, " | ttl {owner} {} {ttl}", rtype::name(*rtype))?;
+        }
+        self.why.as_ref().map_or(Ok(()), |why| write!(out, " | extended error {why}"))
     }
 }

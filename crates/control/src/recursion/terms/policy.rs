@@ -20,6 +20,7 @@ use crate::settings::{LocalZoneSettings, Settings};
 pub(super) fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
     let resolver = &settings.resolver;
     let private = networks(&prefixes(&resolver.private_addresses));
+    let allowed = [names(&resolver.private_names), operators_own(settings)].concat();
     Policy {
         version,
         clients: recursing(server.access.clone()),
@@ -37,7 +38,7 @@ pub(super) fn policy(settings: &Settings, server: &auth::Server, version: u64) -
         dns64: dns64(settings),
         rebinding: (!private.is_empty()).then(|| Rebinding {
             networks: private,
-            allowed: Names::new(&names(&resolver.private_names)),
+            allowed: Names::new(&allowed),
             ..Rebinding::usual()
         }),
     }
@@ -95,6 +96,12 @@ fn points(settings: &Settings) -> Vec<NameBuf> {
     let forwards = settings.forwards.iter().filter_map(|(_, forward)| forward.name.clone());
     let stubs = settings.stubs.iter().filter_map(|(_, stub)| stub.name.clone());
     forwards.chain(stubs).collect()
+}
+
+/// Names whose answers are as the operator has them: those that others are asked for, the root apart, which says nothing of the names, and those that are answered from here.
+fn operators_own(settings: &Settings) -> Vec<NameBuf> {
+    let local = settings.local_zones.iter().filter_map(|(_, local)| local.name.clone());
+    points(settings).into_iter().chain(local).filter(|name| !name.is_root()).collect()
 }
 
 /// Names that are answered from here. Those that are resolved in a way of their own are not special.

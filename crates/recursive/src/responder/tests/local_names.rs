@@ -102,6 +102,12 @@ fn private_addresses() {
     ] {
         assert_eq!(kit.ask(asked, rtype::A, AD, false), expected, "{asked}");
     }
+    // From a zone of ours, wherever it leads; and not for the next who asks.
+    kit.is_of_ours = true;
+    assert!(kit.ask("evil.x", rtype::A, AD, false).starts_with("NOERROR ad"));
+    assert!(kit.ask("evil.x", rtype::A, AD, false).starts_with("NOERROR ad"));
+    kit.is_of_ours = false;
+    assert_eq!(kit.ask("evil.x", rtype::A, AD, false), "REFUSED 17");
     kit.data("www.x", rtype::A, 60, both, Insecure);
     kit.policy.rebinding.as_mut().unwrap().reaction = Reaction::Remove;
     assert_eq!(kit.ask("evil.x", rtype::A, AD, true), "NOERROR 17 | evil.x. 60 A 8.8.8.8");

@@ -3,7 +3,9 @@
 //! Both are this project's server: it takes and sends trains of datagrams, and its counters say how many queries arrived.
 
 use std::{
+    io::{Read, Write},
     net::{Ipv4Addr, SocketAddr},
+    os::unix::net::UnixStream,
     time::Duration,
 };
 
@@ -16,7 +18,6 @@ use crate::{
     contender::{Bounds, EchoOptions, Job, Role, Server},
     data::{CachingBed, Zones},
     place::Place,
-    process,
     recipe::Name,
 };
 
@@ -24,6 +25,8 @@ use crate::{
 const WORKERS_MAX: usize = 4;
 /// How often one that was started is asked whether it is there.
 const ASK_EVERY: Duration = Duration::from_millis(20);
+/// How long it may take to tell its counts.
+const TELL_WITHIN: Duration = Duration::from_secs(10);
 
 /// Both servers, while they run.
 pub struct Authorities {
@@ -31,6 +34,8 @@ pub struct Authorities {
     pub parent: Server,
     /// Has the zones that are asked for.
     pub children: Server,
+    /// Where both run.
+    pub cores: Vec<usize>,
 }
 
 /// Queries that arrived since the start.
@@ -77,7 +82,7 @@ impl Authorities {
         let threads = cores.len().min(WORKERS_MAX);
         let parent = one(lab, "parent", &bed.parent, parent, threads, &place)?;
         let children = one(lab, "children", &bed.children, children, threads, &place)?;
-        Ok(Authorities { parent, children })
+        Ok(Authorities { parent, children, cores })
     }
 
     /// What they have counted so far.
@@ -118,15 +123,21 @@ pub fn one(
     Ok(server)
 }
 
-/// Queries that a server has counted.
+/// Queries that a server has counted. Asked over its control socket, as `zonda ctl stats` does: there are four such questions a trial, and starting a program for
+/// each took longer than they do.
 pub fn counted(lab: &Lab, server: &Server) -> Result<u64, Error> {
-    let (program, socket) = (&lab.programs.zonda, server.folder.join("control.sock"));
-    let [program, socket] = [program, &socket].map(|path| path.to_string_lossy().into_owned());
-    let command = [&program, "ctl", "--socket", &socket, "stats", "--json"].map(str::to_owned);
-    let text = process::run(&command, &Place::default(), &lab.folder("stats")?, &lab.stop)?;
-    let stats: Option<Value> = serde_json::from_str(&text).ok();
-    let missing = Error::Output { program: "zonda ctl stats", wanted: "how many queries arrived" };
-    stats.as_ref().and_then(queries).ok_or(missing)
+    lab.go_on()?;
+    let system = |cause| Error::System { action: "ask a server for its counts", cause };
+    let mut stream = UnixStream::connect(server.folder.join("control.sock")).map_err(system)?;
+    stream.set_read_timeout(Some(TELL_WITHIN)).map_err(system)?;
+    stream.write_all(b"{\"command\":\"stats\"}\n").map_err(system)?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).map_err(system)?;
+    let missing = Error::Output { program: "zonda", wanted: "how many queries arrived" };
+    text.lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find_map(|said| queries(&said))
+        .ok_or(missing)
 }
 
 /// The count named `queries`, wherever in the answer it is.

@@ -15,16 +15,19 @@
 //! and so do two relays, which pass the same share on. From trial to trial it is another's turn.
 
 pub(in crate::experiment) mod authorities;
+mod beside;
 mod block;
+mod fit;
+mod judge;
 mod report;
 
-use std::{path::PathBuf, time::Instant};
+use std::{collections::BTreeMap, path::PathBuf, time::Instant};
 
 use authorities::Authorities;
 use bench::random::Random;
 use serde_json::Value;
 
-use super::{Lab, Running, Subject, Values, rates};
+use super::{Lab, Running, Subject, Values, rated::Rated, rates};
 use crate::{
     Error, agreement,
     agreement::Ttls,
@@ -32,6 +35,7 @@ use crate::{
     data::{BED_SERVER, CachingBed, Store},
     place,
     recipe::{Case, Name, Sockets},
+    record::Text,
 };
 
 /// Order of the turns.
@@ -61,13 +65,17 @@ struct Spot {
 /// Values of all blocks.
 #[derive(Default)]
 struct Found {
-    rates: Values,
-    shares: Values,
-    user: Values,
-    system: Values,
+    rated: Rated,
+    /// The mean of the two relays of each block.
+    limits: Values,
     hits: Values,
     upstream: Values,
-    pss: Values,
+    /// How busy the resolvers' cores were in trials that held, and the generator's, in hundredths.
+    busy: Values,
+    busy_load: Values,
+    /// Rates reached by label and place, whether the block counted or not; and by label and number of workers the last of any place.
+    reached: BTreeMap<(String, String), f64>,
+    reached_last: BTreeMap<(String, usize), f64>,
 }
 
 /// Measures all cases with all numbers of workers.
@@ -80,6 +88,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     lab.names = lab.able(role, "");
     let most = counts.iter().copied().max().unwrap_or(1);
     let mut authorities = Authorities::start(lab, &bed, upstreams, most)?;
+    say_places(lab, &authorities, most);
     let (mut found, mut order) = (Found::default(), Random::new(SEED));
     let (began, blocks) = (Instant::now(), lab.effort.blocks * all.len());
     let mut done = 0;
@@ -141,6 +150,34 @@ fn spots(
     Ok((bed, all))
 }
 
+/// Puts into the record which program runs on which core.
+fn say_places(lab: &mut Lab, authorities: &Authorities, workers: usize) {
+    let servers: Vec<usize> = lab.server_cores.iter().copied().take(workers).collect();
+    let list = |cores: &[usize]| {
+        let numbers: Vec<String> = cores.iter().map(usize::to_string).collect();
+        format!("{} {}", if cores.len() == 1 { "core" } else { "cores" }, numbers.join(", "))
+    };
+    let mut names: Vec<&str> = lab.names.iter().map(|name| name.text()).collect();
+    names.extend([RELAY, RELAY_AGAIN]);
+    let all = [("generator", &lab.load_cores), ("resolvers", &servers), ("authorities", &authorities.cores)];
+    let text = format!(
+        "{:11} generator\n{:11} {}: all are started, one is asked at a time\n{:11} server 1 (the zones that are asked for), server 2 (root, parent)",
+        list(&lab.load_cores),
+        list(&servers),
+        names.join(", "),
+        list(&authorities.cores),
+    );
+    lab.record.machine["placement"] =
+        all.into_iter().map(|(who, cores)| (who, serde_json::json!(cores))).collect();
+    let note = if authorities.cores.iter().any(|core| lab.load_cores.contains(core)) {
+        "A miss costs the generator's core too: what a resolver or a relay can do there may be bounded by that core, which the tables show."
+    } else {
+        ""
+    };
+    let title = "What ran where".to_owned();
+    lab.record.texts.push(Text { title, text, note: note.to_owned() });
+}
+
 /// Starts all contenders and asks each for every name that stays, once. Those that fail are left out with a note.
 fn start(lab: &mut Lab, bed: &CachingBed, role: Role, workers: usize) -> Result<Running, Error> {
     let at = if lab.recipe.workers.len() > 1 { format!("{workers} workers") } else { String::new() };
@@ -153,6 +190,7 @@ fn start(lab: &mut Lab, bed: &CachingBed, role: Role, workers: usize) -> Result<
         failed.extend(settle(lab, subject, server, bed).err());
     }
     failed.into_iter().try_for_each(|error| lab.leave_out(&mut running, &at, error))?;
+    lab.warm_all(&mut running, &bed.settle, &at)?;
     Ok(running)
 }
 

@@ -120,6 +120,9 @@ fn measure(
         contenders.iter().map(|name| format!("{}, {}", name.text(), case.name)).collect();
     let mut answers: Vec<Option<Answers>> = contenders.iter().map(|_| None).collect();
     runs::alternate(lab, &labels, |lab, which, round| {
+        if !lab.takes_part(contenders[which], round - 1) {
+            return Ok(());
+        }
         let turn = turn::take(lab, &spot, contenders[which], internet, round)?;
         found.take(lab, &spot, &turn, internet, round);
         if round == 1 {

@@ -14,8 +14,7 @@ use crate::{
     Error,
     agreement::{self, Answers, Ttls},
     bed::link::Book,
-    contender::Server,
-    experiment::Lab,
+    experiment::{Lab, usage::Time},
     process::Cpu,
     recipe::Name,
 };
@@ -54,14 +53,14 @@ pub fn take(
     let mut server = lab.start_resolver(&subject)?;
     await_quiet(internet);
     internet.link.turn_page(round == 1 && spot.names <= WRITTEN_MAX);
-    let before = (cpu(&server), counted::counts(lab, &server));
+    let before = (Time::of(&server.process), counted::counts(lab, &server));
     let window = lab.effort.window.to_string();
     let words = ["--closed", &window, "--loops", "1", "--flows", FLOWS].map(str::to_owned);
     let mut result = lab.load(&mut server, &spot.queries, &words)?;
     // What it still finds out for itself belongs to the names.
     await_quiet(internet);
     let book = internet.link.book();
-    let after = cpu(&server);
+    let after = Time::of(&server.process);
     let now = counted::counts(lab, &server);
     let counts = counted::since(&before.1, &now);
     let signatures = counted::signatures(&now, &counts);
@@ -69,22 +68,9 @@ pub fn take(
         1 => Some(agreement::answers(&lab.bed, &server, &spot.sample, Ttls::Ignored)?),
         _ => None,
     };
-    let cpu = used(before.0, after);
+    let cpu = after.since(before.0);
     let pss = server.process.pss();
     Ok(Turn { name, outcome: result["outcome"].take(), cpu, book, counts, signatures, pss, answers })
-}
-
-/// Processor time so far: in the program and in the kernel by ticks, and the exact sum.
-fn cpu(server: &Server) -> (Cpu, f64) {
-    (server.process.cpu(), server.process.cpu_fine())
-}
-
-/// The exact sum of what was used since, in parts as the ticks have them; without ticks all of it in the program.
-fn used((before, exact_before): (Cpu, f64), (after, exact_after): (Cpu, f64)) -> Cpu {
-    let (user, system) = ((after.user - before.user).max(0.0), (after.system - before.system).max(0.0));
-    let exact = (exact_after - exact_before).max(0.0);
-    let share = if user + system > 0.0 { user / (user + system) } else { 1.0 };
-    Cpu { user: exact * share, system: exact * (1.0 - share) }
 }
 
 /// Waits until nothing is asked any more.
@@ -161,19 +147,5 @@ impl Found {
             *kinds.entry(kind).or_default().entry(who.to_owned()).or_default() +=
                 (datagrams + streams) as f64 / names;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_exact_sum_in_parts() {
-        let cpu = |user, system| Cpu { user, system };
-        let parts = used((cpu(1.0, 1.0), 2.0), (cpu(1.3, 1.1), 2.2));
-        assert!((parts.user - 0.15).abs() < 1e-9 && (parts.system - 0.05).abs() < 1e-9);
-        let parts = used((cpu(1.0, 1.0), 2.0), (cpu(1.0, 1.0), 2.004));
-        assert!((parts.user - 0.004).abs() < 1e-9 && parts.system == 0.0);
     }
 }

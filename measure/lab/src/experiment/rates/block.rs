@@ -3,7 +3,10 @@
 use bench::{machine::Steal, random::Random};
 use serde_json::{Value, json};
 
-use super::{super::Load, ECHO_AGAIN, Found, Lab, Running, Spot};
+use super::{
+    super::{Load, Outset},
+    ECHO_AGAIN, Found, Lab, Running, Spot,
+};
 use crate::{Error, contender::Server, process::Cpu, recipe::Name};
 
 /// Measures a block. A contender that fails is left out of the spot with a note, and the block is discarded: what the
@@ -43,9 +46,10 @@ fn staircases(
 ) -> Result<Vec<(String, Value)>, Error> {
     let steal = Steal::new();
     let before: Vec<Cpu> = running.iter().map(|(_, server)| server.process.cpu()).collect();
+    let outset = Outset::unknown(&lab.effort);
     let mut loads: Vec<Load> = running
         .iter()
-        .map(|(subject, server)| Load::start(lab, server, &spot.set.queries, &subject.label))
+        .map(|(subject, server)| Load::start(lab, server, &spot.set.queries, &subject.label, outset))
         .collect::<Result<_, _>>()?;
     take_turns(lab, &mut loads, order)?;
     let mut raw = Vec::new();
@@ -108,12 +112,12 @@ fn judge(lab: &mut Lab, number: usize, spot: &Spot, raw: Vec<(String, Value)>, f
         eprintln!("  {label}: {rate:.0}/s ({limit}), {user:.2} us user and {system:.2} us system an answer");
         if why.is_empty() {
             let who = if label == ECHO_AGAIN { Name::Echo.text() } else { label };
-            found.rates.push(who, &spot.at, rate);
-            found.user.push(who, &spot.at, user);
-            found.system.push(who, &spot.at, system);
-            found.pss.push(who, &spot.at, result["pss_octets"].as_f64().unwrap_or(0.0));
+            found.rated.rates.push(who, &spot.at, rate);
+            found.rated.user.push(who, &spot.at, user);
+            found.rated.system.push(who, &spot.at, system);
+            found.rated.pss.push(who, &spot.at, result["pss_octets"].as_f64().unwrap_or(0.0));
             if who != Name::Echo.text() {
-                found.shares.push(who, &spot.at, rate / mean);
+                found.rated.shares.push(who, &spot.at, rate / mean);
             }
         }
     }

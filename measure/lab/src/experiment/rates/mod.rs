@@ -17,7 +17,7 @@ use std::{
 
 use bench::random::Random;
 
-use super::{Lab, Running, Subject, Values, latency};
+use super::{Lab, Running, Subject, latency, rated::Rated};
 use crate::{
     Error,
     contender::{Bounds, EchoOptions, Role},
@@ -47,11 +47,7 @@ struct Spot {
 /// Values of all blocks, and latencies.
 #[derive(Default)]
 struct Found {
-    rates: Values,
-    shares: Values,
-    user: Values,
-    system: Values,
-    pss: Values,
+    rated: Rated,
     latencies: Vec<latency::Latency>,
 }
 
@@ -228,7 +224,8 @@ impl Spot {
 
     /// The rate of the slowest contender.
     fn weakest(&self, found: &Found) -> Option<f64> {
-        let held = self.names.iter().map(|name| statistics::median(found.rates.of(name.text(), &self.at)));
+        let held =
+            self.names.iter().map(|name| statistics::median(found.rated.rates.of(name.text(), &self.at)));
         held.filter(|&rate| rate > 0.0).min_by(f64::total_cmp)
     }
 

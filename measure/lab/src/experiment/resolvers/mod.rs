@@ -99,12 +99,18 @@ fn each(
     let began = std::time::Instant::now();
     let rounds = lab.effort.runs;
     let (mut names, mut done) = (lab.names.clone(), 0);
+    let all: usize =
+        (0..rounds).map(|round| names.iter().filter(|&&name| lab.takes_part(name, round)).count()).sum();
     for round in 0..rounds {
         let mut left = Vec::new();
         for &name in &names {
             lab.go_on()?;
+            if !lab.takes_part(name, round) {
+                left.push(name);
+                continue;
+            }
             let text = format!("{}, round {} of {rounds}", name.text(), round + 1);
-            lab.say_left(&text, began, done, (rounds * names.len()).saturating_sub(done));
+            lab.say_left(&text, began, done, all.saturating_sub(done));
             match measure(lab, name, round) {
                 Ok(()) => left.push(name),
                 Err(error @ (Error::Server { .. } | Error::Program { .. } | Error::Output { .. })) => {

@@ -123,9 +123,10 @@ fn contender(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<
     let mut authorities = Authorities::start(lab, bed, version)?;
     let resolving = Resolving { serves_stale: true, ..Resolving::default() };
     let subject = resolver(lab, name, bed.little[0].role, resolving);
-    let mut server = lab.start(&subject, &bed.little[0].nothing)?;
     let servers = [bed.places.parent, bed.places.known];
     for (at, way) in WAYS {
+        // Anew each time: some give what has expired for a while after a failure without asking anybody, and would do so in the next way still.
+        let mut server = lab.start(&subject, &bed.little[0].nothing)?;
         fill(lab, &mut server, &bed.queries)?;
         thread::sleep(EXPIRED);
         if let Some(way) = way {

@@ -1,0 +1,106 @@
+//! Whether a block counts, and what it adds to what was found.
+
+use serde_json::{Value, json};
+
+use super::{
+    super::Lab,
+    Found, RELAY, RELAY_AGAIN, Spot,
+    block::{Block, Walked},
+};
+
+/// A resolver that answers more than this share with SERVFAIL or REFUSED does other work than the others.
+const FAILED_SHARE_MAX: f64 = 0.001;
+/// Where other programs took more than this share of the cores' time, the record says so, whether the block counts or not: a program that compiles takes a half.
+const OTHERS_SHARE_TOLD: f64 = 0.03;
+
+/// The sum of a count over all trials.
+pub fn sum(staircase: &Value, name: &str) -> f64 {
+    let steps = ["approach", "steps"].into_iter().filter_map(|part| staircase[part].as_array()).flatten();
+    steps.map(|step| step[name].as_f64().unwrap_or(0.0)).sum()
+}
+
+/// Keeps or discards the block for this case.
+pub fn judge(lab: &mut Lab, number: usize, spot: &Spot, block: &Block, found: &mut Found) {
+    let raw = &block.walked;
+    let rate = |result: &Walked| result.staircase["rate"].as_f64().unwrap_or(0.0);
+    let of = |label: &str| raw.iter().find(|result| result.label == label).map_or(0.0, rate);
+    let relays = [of(RELAY), of(RELAY_AGAIN)];
+    let mean = f64::midpoint(relays[0], relays[1]);
+    let mut why = Vec::new();
+    if (relays[0] - relays[1]).abs() > lab.effort.echo_spread * mean {
+        why.push(format!("the relays differ, {:.0} and {:.0}/s", relays[0], relays[1]));
+    }
+    if block.others > OTHERS_SHARE_TOLD {
+        lab.note(format!(
+            "other programs took more than {:.0} % of the cores' time in some blocks: rates are too low, of resolvers more so than of relays",
+            OTHERS_SHARE_TOLD * 100.0
+        ));
+    }
+    if block.others > lab.effort.others_share {
+        why.push(format!("other programs took {:.1} % of the cores' time", block.others * 100.0));
+    }
+    for result in raw {
+        let (failed, sent) = (sum(&result.staircase, "failed"), sum(&result.staircase, "sent"));
+        if result.staircase["limit"] == "machine disturbed" {
+            why.push(format!("{} was disturbed all the time", result.label));
+        } else if rate(result) <= 0.0 {
+            why.push(format!("{} held no rate", result.label));
+        } else if failed > sent * FAILED_SHARE_MAX {
+            why.push(format!("{} failed to answer {failed} of {sent}", result.label));
+        }
+    }
+    for result in raw {
+        let staircase = &result.staircase;
+        let part = |name: &str| staircase["cpu_us_per_answer"][name].as_f64().unwrap_or(0.0);
+        let (rate, user, system) = (rate(result), part("user"), part("system"));
+        let sent = sum(staircase, "sent").max(1.0);
+        let hits = 1.0 - result.arrived.children as f64 / sent;
+        let upstream = (result.arrived.children + result.arrived.parent) as f64 / sent;
+        let limit = staircase["limit"].as_str().unwrap_or("");
+        let [server, load] = [result.cores.server, result.cores.load].map(|cores| cores.busy_share() * 100.0);
+        eprintln!(
+            "  {}: {rate:.0}/s ({limit}), {user:.2} us user and {system:.2} us system an answer, {:.2} % hits, \
+             {upstream:.4} queries to upstreams a query, cores {server:.0} and {load:.0} % busy",
+            result.label,
+            hits * 100.0
+        );
+        if rate > 0.0 {
+            found.reached.insert((result.label.clone(), spot.at.clone()), rate);
+            found.reached_last.insert((result.label.clone(), spot.workers), rate);
+        }
+        if why.is_empty() {
+            let who = if result.label == RELAY_AGAIN { RELAY } else { &result.label };
+            found.rated.rates.push(who, &spot.at, rate);
+            found.rated.user.push(who, &spot.at, user);
+            found.rated.system.push(who, &spot.at, system);
+            found.hits.push(who, &spot.at, hits * 100.0);
+            found.upstream.push(who, &spot.at, upstream);
+            found.rated.pss.push(who, &spot.at, staircase["pss_octets"].as_f64().unwrap_or(0.0));
+            found.busy.push(who, &spot.at, server);
+            found.busy_load.push(who, &spot.at, load);
+            if who != RELAY {
+                found.rated.shares.push(who, &spot.at, rate / mean);
+            }
+        }
+    }
+    if why.is_empty() {
+        found.limits.push(RELAY, &spot.at, mean);
+    }
+    let results: serde_json::Map<String, Value> =
+        raw.iter().map(|result| (result.label.clone(), result.staircase.clone())).collect();
+    lab.record.raw.push(json!({
+        "block": number, "at": spot.at, "discarded": why, "others_share": block.others, "results": results,
+    }));
+    if why.is_empty() {
+        lab.record.blocks.kept += 1;
+    } else {
+        discard(lab, number, spot, &why.join("; "));
+    }
+}
+
+/// Says and records why a block does not count.
+pub fn discard(lab: &mut Lab, number: usize, spot: &Spot, why: &str) {
+    let at = if spot.at.is_empty() { String::new() } else { format!(", {}", spot.at) };
+    eprintln!("  discarded: {why}");
+    lab.record.blocks.discarded.push(format!("block {number}{at}: {why}"));
+}
