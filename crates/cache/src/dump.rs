@@ -78,8 +78,12 @@ pub enum DumpError {
 fn is_worth_it(limits: &Limits, key: &Key<'_>, entry: &Entry<'_>, now: Moment) -> bool {
     let kind = matches!(key.subject, Subject::Rrset(_) | Subject::Existence | Subject::Cut);
     let end = entry.stored.plus_seconds(entry.ttl);
-    kind && matches!(entry.security, Security::Secure | Security::Insecure)
-        && limits.last_use(key.subject, end) > now
+    // A delegation is what the parent zone says, unproved: whom to ask, and never what to believe.
+    let is_settled = match key.subject {
+        Subject::Cut => entry.security != Security::Bogus,
+        _ => matches!(entry.security, Security::Secure | Security::Insecure),
+    };
+    kind && is_settled && limits.last_use(key.subject, end) > now
 }
 
 /// The part of so many, a power of two, that names of a hash are in; as a store has its shards.

@@ -33,8 +33,8 @@ const SERVERS_OCTETS_MAX: usize = 16 << 20;
 const DENIALS_PART: usize = 40;
 /// and at most this: a million spans.
 const DENIALS_OCTETS_MAX: usize = 256 << 20;
-/// How often a shard is divided otherwise, one at a time: it is copied for that, 20 ms of a core, and an eighth of that each second is little.
-const RESHAPE_EACH_MS: u64 = 1_000;
+/// How often a shard is divided otherwise, one at a time: it is copied for that, 10 to 20 ms of a core, and all 64 of them in 13 s.
+const RESHAPE_EACH_MS: u64 = 200;
 
 /// The position that names of a hash have.
 #[inline(always)]
@@ -285,8 +285,8 @@ impl Cache {
         self.core.denials.set_octets(sizes.denials);
     }
 
-    /// Does some of what is to be done from time to time, at most a millisecond of it: moves what is kept as its size was changed, and has slots be as many as entries ask for.
-    /// Called each second, and again as long as there is [`Tended::More`] to do, by one thread.
+    /// Does some of what is to be done from time to time: moves what is kept as its size was changed, and has slots be as many as entries ask for. Whoever writes waits for a step of
+    /// it at most, some 60 us; the caller also for memory that the system clears. Called a few times a second, and again as long as there is [`Tended::More`] to do, by one thread.
     pub fn tend(&self, now: Moment) -> Tended {
         let core = &self.core;
         let mut layout = core.layout();

@@ -51,8 +51,8 @@ impl Filling {
 
     /// Octets of ring for each slot that entries as long as those that are kept would have slots and rings full with; `None`: what there is is near that, or too little is kept to tell.
     pub(crate) fn per_slot_wanted(&self) -> Option<usize> {
-        let is_nearly_full = self.entries * 4 > self.slots * 3 || self.written * 4 > self.words * 3;
-        if !is_nearly_full || self.entries < ENTRIES_MIN {
+        let is_half_full = self.entries * 2 > self.slots || self.written * 2 > self.words;
+        if !is_half_full || self.entries < ENTRIES_MIN {
             return None;
         }
         // Buckets fill unevenly: with an eighth to spare one entry in a thousand finds both of its own full.

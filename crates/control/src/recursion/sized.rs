@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! reload -> terms: octets -> Cache::resize
-//! thread, each second -> Cache::tend: some entries move -> more? again -> a class has moved: terms with the new table, workers are woken and take them -> its old memory goes -> again
+//! thread, each 200 ms -> Cache::tend: some entries move -> more? again -> a class has moved: terms with the new table, workers are woken and take them -> its old memory goes -> again
 //! ```
 
 use std::io;
@@ -15,8 +15,8 @@ use cache::Tended;
 use super::{Recursion, Terms};
 use crate::text::grouped;
 
-/// How often the cache is looked after.
-const TENDED_EACH: Duration = Duration::from_secs(1);
+/// How often the cache is looked after: as often as a shard may be divided otherwise.
+const TENDED_EACH: Duration = Duration::from_millis(200);
 
 impl Recursion {
     /// Has the cache take other memory from now on: it moves in the second that follows.
@@ -49,7 +49,7 @@ impl Recursion {
                 Tended::Idle => return,
                 // Whoever waits for a lock that this has had gets it first.
                 Tended::More => thread::yield_now(),
-                // A worker that has been at one query for seconds: it is tried again in a second.
+                // A worker that has been at one query for seconds: it is tried again later.
                 Tended::Held if was_held => return,
                 Tended::Held => {
                     self.change(|_| {});
