@@ -10,6 +10,7 @@ mod moved;
 mod names;
 mod operators;
 mod outage;
+mod resized;
 mod secured;
 mod waiting;
 

@@ -1,29 +1,29 @@
 //! The store as octets, for a start that knows what was known before.
 //!
 //! ```text
-//! header   magic 8 | version 4 | parts 4 | written: wall clock, seconds 8, moment, ms 8 | secret of names 24 | octets of about 8 | checksum 8 | about
+//! header   magic 8 | version 4 | shards 4 | written: wall clock, seconds 8, moment, ms 8 | secret of names 24 | octets of about 8 | checksum 8 | about
 //! part     number 4 | groups 4 | octets of its groups 8 | checksum 8 | end of each group 8 | groups                         all little-endian
-//! group    checksum 8 | entries as in memory (`entry.rs`), one after the other
+//!          16 of spans that deny names, one of servers, one for each shard
+//! group    checksum 8 | entries as in memory (`entry.rs`), one after the other; spans; servers (`beside.rs`)
 //! entry    octet 7, bit 6: it had proved to be of use
 //!
 //! name -> hash by the file's secret -> part (bits 16 up) -> group (upper half) -> some sixteen entries: all that is known of a name is in one group
 //! ```
 //!
-//! A part is a shard of the store that was written, and its groups are in the order of that one's buckets, so that it is written by one walk. The secret is that of the store: who
+//! The part of a shard of the store that was written has its groups in the order of that one's buckets, so that it is written by one walk. The secret is that of the store: who
 //! can read the file could make names that meet in one group or bucket, so it is for the user that the server runs as alone, who can read the process as well.
 //! No place or pointer is in it: what is read goes into a store of another size with another secret, `restore`. `about`: whatever the entries depend on beside time (anchors, points that are
 //! configured), in words of the caller's, who compares. Failures, and what is bogus or unchecked, are left out. Which files, and who may read them, is for who writes them to say.
 
-use std::io::{self, Write};
-
-use crate::entry::{self, Entry, Security};
-use crate::index::Which;
+use crate::denials;
+use crate::entry::{Entry, Security};
 use crate::limits::Limits;
-use crate::store::Cache;
 use crate::{Key, Moment, Subject};
 
+mod beside;
 mod read;
 mod restore;
+mod write;
 
 pub use read::{Dump, Source};
 pub(crate) use restore::Restoring;
@@ -31,14 +31,18 @@ pub use restore::{Loaded, Restored};
 
 const MAGIC: [u8; 8] = *b"zondaRRs";
 /// Changes with every change of the format: other versions are not read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEADER_OCTETS: usize = 72;
 const PART_OCTETS: usize = 24;
 const SUM_OCTETS: usize = 8;
 /// Octets of each end of a group.
 const END_OCTETS: usize = 8;
-/// Parts at most, as many as a store has shards; what says more is damaged.
-const PARTS_MAX: usize = crate::store::SHARDS_MAX;
+/// Parts of shards at most, as many as a store has; what says more is damaged.
+const SHARDS_MAX: usize = crate::layout::POSITIONS;
+/// Parts before those: of spans, one for each group of zones, and of servers.
+const BESIDE_PARTS: usize = denials::GROUPS + 1;
+/// The part of servers.
+const SERVERS_PART: usize = denials::GROUPS;
 /// Entries of a group, about: whoever needs one takes in all, some 12 us. Fewer would make ends and checksums more than a fiftieth of the file.
 const GROUP_ENTRIES: usize = 16;
 /// Octets of a group at most. Sixteen entries as large as can be are a quarter; what says more is damaged.
@@ -48,8 +52,6 @@ pub const ABOUT_OCTETS_MAX: usize = 1 << 20;
 /// The octet of an entry that has bits free, and the one that says that it was read before it was written.
 const FLAGS_AT: usize = 7;
 const IS_PROVEN: u8 = 0x40;
-/// Entries that are copied under one taking of a lock: about 20 us.
-const STEP_ENTRIES: usize = 128;
 
 /// When something is written or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,137 +75,15 @@ pub enum DumpError {
     Unreadable,
 }
 
-/// The entries of one shard, on their way out.
-#[derive(Default)]
-struct Collected {
-    /// One after the other, as the rings have them.
-    octets: Vec<u8>,
-    /// Of each entry its group, and where it is.
-    places: Vec<(u32, usize)>,
-}
-
-impl Cache {
-    /// Writes all that is worth it; what changes meanwhile may be in it or not. Locks of writers are taken for some microseconds each. `about`: see the module; what is longer than
-    /// [`ABOUT_OCTETS_MAX`] is an error. Memory: the octets of a shard. How many entries.
-    pub fn write_dump(&self, to: &mut dyn Write, situation: &Situation, about: &[u8]) -> io::Result<usize> {
-        if about.len() > ABOUT_OCTETS_MAX {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut header = Vec::with_capacity(HEADER_OCTETS);
-        header.extend(MAGIC);
-        header.extend(VERSION.to_le_bytes());
-        header.extend((self.shards.len() as u32).to_le_bytes());
-        let [point, first, second] = self.shared.secret.words();
-        [situation.wall, situation.now.0, point, first, second, about.len() as u64]
-            .iter()
-            .for_each(|field| header.extend(field.to_le_bytes()));
-        header.extend(checksum_of(&header, about).to_le_bytes());
-        to.write_all(&header)?;
-        to.write_all(about)?;
-        let (mut collected, mut all) = (Collected::default(), 0);
-        for number in 0..self.shards.len() {
-            all += self.write_part(number, situation.now, &mut collected, to)?;
-        }
-        Ok(all)
-    }
-
-    fn write_part(
-        &self,
-        number: usize,
-        now: Moment,
-        collected: &mut Collected,
-        to: &mut dyn Write,
-    ) -> io::Result<usize> {
-        let groups = (self.shards[number].counts().entries as usize / GROUP_ENTRIES).clamp(1, 1 << 30);
-        self.collect(number, groups, now, collected);
-        let Collected { octets, places } = collected;
-        let entries =
-            |of: &[(u32, usize)]| -> usize { of.iter().map(|(_, at)| entry_octets(&octets[*at..])).sum() };
-        let group_of = |group: usize| {
-            let first = places.partition_point(|(of, _)| (*of as usize) < group);
-            let count = places[first..].partition_point(|(of, _)| *of as usize == group);
-            &places[first..first + count]
-        };
-        let (mut ends, mut end) = (Vec::with_capacity(groups * END_OCTETS), 0);
-        for group in 0..groups {
-            end += match entries(group_of(group)) {
-                0 => 0,
-                octets => SUM_OCTETS + octets,
-            };
-            ends.extend((end as u64).to_le_bytes());
-        }
-        let mut fields = Vec::with_capacity(PART_OCTETS);
-        fields.extend((number as u32).to_le_bytes());
-        fields.extend((groups as u32).to_le_bytes());
-        fields.extend((end as u64).to_le_bytes());
-        fields.extend(checksum(&fields).to_le_bytes());
-        to.write_all(&fields)?;
-        to.write_all(&ends)?;
-        let mut written = Vec::new();
-        for group in 0..groups {
-            written.clear();
-            for (_, at) in group_of(group) {
-                written.extend_from_slice(&octets[*at..*at + entry_octets(&octets[*at..])]);
-            }
-            if !written.is_empty() {
-                to.write_all(&checksum_of_group(number, group, &written).to_le_bytes())?;
-                to.write_all(&written)?;
-            }
-        }
-        Ok(places.len())
-    }
-
-    /// Entries of one shard by group; within one those of the main ring first, which are older.
-    fn collect(&self, number: usize, groups: usize, now: Moment, to: &mut Collected) {
-        let limits = self.shared.limits();
-        let Collected { octets, places } = to;
-        octets.clear();
-        places.clear();
-        for ring in [Which::Main, Which::Small] {
-            self.walk(number, ring, |entry, is_visited| {
-                let (Some(key), Some(known)) = (entry::key_of(entry), entry::read(entry)) else { return };
-                if is_worth_it(&limits, &key, &known, now) {
-                    let group = group_of(self.shared.secret.hash(key.name.octets()), groups);
-                    places.push((group as u32, octets.len()));
-                    octets.extend_from_slice(entry);
-                    if ring == Which::Main || is_visited {
-                        let at = octets.len() - entry.len() + FLAGS_AT;
-                        octets[at] |= IS_PROVEN;
-                    }
-                }
-            });
-        }
-        places.sort_unstable();
-    }
-
-    /// Shows `each` the octets of all entries of a ring that are in the index and not flushed, and whether they were read lately; in steps.
-    pub(crate) fn walk(&self, number: usize, ring: Which, mut each: impl FnMut(&[u8], bool)) {
-        let shard = &self.shards[number];
-        let mut octets = Vec::new();
-        let (mut place, until) = (0, shard.lock().heads[ring as usize]);
-        while place < until {
-            let _writing = shard.lock();
-            place = shard.ring(ring).tail().max(place);
-            for _ in 0..STEP_ENTRIES {
-                if place >= until {
-                    break;
-                }
-                let count =
-                    shard.ring(ring).copy(place, &mut octets).expect("places before the head have entries");
-                if let Some(is_visited) = shard.is_live(&self.shared, ring, place, &octets[..count]) {
-                    each(&octets[..count], is_visited);
-                }
-                place = shard.ring(ring).beyond(place, count / 8);
-            }
-        }
-    }
-}
-
 fn is_worth_it(limits: &Limits, key: &Key<'_>, entry: &Entry<'_>, now: Moment) -> bool {
     let kind = matches!(key.subject, Subject::Rrset(_) | Subject::Existence | Subject::Cut);
     let end = entry.stored.plus_seconds(entry.ttl);
-    kind && matches!(entry.security, Security::Secure | Security::Insecure)
-        && limits.last_use(key.subject, end) > now
+    // A delegation is what the parent zone says, unproved: whom to ask, and never what to believe.
+    let is_settled = match key.subject {
+        Subject::Cut => entry.security != Security::Bogus,
+        _ => matches!(entry.security, Security::Secure | Security::Insecure),
+    };
+    kind && is_settled && limits.last_use(key.subject, end) > now
 }
 
 /// The part of so many, a power of two, that names of a hash are in; as a store has its shards.

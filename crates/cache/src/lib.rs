@@ -1,7 +1,7 @@
 //! What a resolver has learned, for all its workers: RRsets, denials, zone cuts, failures, and how servers behave.
 //!
 //! * [`key`]: what an entry is about; [`entry`]: what is known of it, and its octets; [`time`]: the clock that it ages by.
-//! * [`store`]: the cache; [`named`]: all that it has of one name. `shard`, `index`, `ring`, `ghosts`: its parts; [`hash`]: where names lie in them.
+//! * [`store`]: the cache; [`named`]: all that it has of one name; [`layout`](Tended): how it becomes larger and smaller. `shard`, `index`, `ring`, `ghosts`: its parts; [`hash`]: where names lie in them.
 //! * `rank`: what is believed; [`limits`]: how long, and how much.
 //! * [`sweep`]: flushes, with `marks`.
 //! * [`denials`]: NSEC and NSEC3 records that deny names which nobody has asked for yet.
@@ -18,6 +18,7 @@ mod ghosts;
 pub mod hash;
 mod index;
 pub mod key;
+mod layout;
 pub mod limits;
 mod marks;
 pub mod naive;
@@ -36,6 +37,7 @@ pub use denials::Denials;
 pub use entry::{Copied, Entry, Kind, Rank, Security, Stamp};
 pub use hash::Secret;
 pub use key::{Key, Subject};
+pub use layout::Tended;
 pub use limits::Limits;
 pub use naive::Naive;
 pub use named::Named;

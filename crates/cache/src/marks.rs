@@ -1,7 +1,7 @@
 //! What is flushed: at once for readers, in time from memory; and what was asked for before that comes too late.
 //!
 //! ```text
-//! count of marks | mark: hash of a name | of each shard and ring: the place before which entries at or below the name are flushed
+//! count of marks | mark: hash of a name | of each position and ring: the place before which entries at or below the name are flushed
 //! latest flush   | recent flushes: name, moment    (under a lock; looked at by those who put what was asked for before the latest)
 //! ```
 //!
@@ -17,6 +17,7 @@ use wire::name::NameBuf;
 use crate::Moment;
 use crate::hash::Secret;
 use crate::index::{Slot, Which};
+use crate::layout::{POSITIONS, position_of};
 
 /// Flushes that are not swept yet. More are swept first, by whoever flushes: operators do not have as many at once.
 pub(crate) const MARKS_MAX: usize = 8;
@@ -27,7 +28,7 @@ const RECENT_MAX: usize = 64;
 struct Mark {
     /// Of the name; 0: no mark.
     hash: AtomicU64,
-    /// For each shard its rings' heads at that time.
+    /// For each position its rings' heads at that time. Where its shard is moved to another, places only grow.
     before: Box<[AtomicU64]>,
 }
 
@@ -53,16 +54,14 @@ struct Recently {
 }
 
 impl Marks {
-    pub(crate) fn new(shards: usize) -> Marks {
-        let mark = |_| Mark { hash: AtomicU64::new(0), before: crate::words::zeroed(shards * 2) };
+    pub(crate) fn new() -> Marks {
+        let mark = |_| Mark { hash: AtomicU64::new(0), before: crate::words::zeroed(POSITIONS * 2) };
         let (count, latest) = (AtomicU64::new(0), AtomicU64::new(0));
         Marks { count, marks: std::array::from_fn(mark), latest, recent: Mutex::default() }
     }
 
     /// Octets that it takes.
-    pub(crate) const fn octets(shards: usize) -> usize {
-        MARKS_MAX * shards * 16
-    }
+    pub(crate) const OCTETS: usize = MARKS_MAX * POSITIONS * 16;
 
     /// Whether there are no marks: one load.
     #[inline(always)]
@@ -72,18 +71,19 @@ impl Marks {
 
     /// Whether an entry of `name` that is where `slot` says is flushed.
     #[inline]
-    pub(crate) fn hide(&self, secret: &Secret, name: &Name, shard: usize, slot: Slot) -> bool {
-        !self.is_empty() && self.hide_slowly(secret, name, shard, slot)
+    pub(crate) fn hide(&self, secret: &Secret, name: &Name, slot: Slot) -> bool {
+        !self.is_empty() && self.hide_slowly(secret, name, slot)
     }
 
     #[cold]
-    fn hide_slowly(&self, secret: &Secret, name: &Name, shard: usize, slot: Slot) -> bool {
+    fn hide_slowly(&self, secret: &Secret, name: &Name, slot: Slot) -> bool {
+        let position = position_of(secret.hash(name.octets()));
         let mut ancestor = Some(name);
         while let Some(name) = ancestor {
             let hash = hash_of(secret, name);
             let hidden = |mark: &Mark| {
                 mark.hash.load(Ordering::Acquire) == hash
-                    && slot.place() < mark.place(shard, slot.ring()).load(Ordering::Relaxed)
+                    && slot.place() < mark.place(position, slot.ring()).load(Ordering::Relaxed)
             };
             if self.marks.iter().any(hidden) {
                 return true;
@@ -95,10 +95,10 @@ impl Marks {
 
     /// Whether an entry may be flushed, whatever its name is: it was there before something was.
     #[inline]
-    pub(crate) fn may_hide(&self, shard: usize, slot: Slot) -> bool {
+    pub(crate) fn may_hide(&self, position: usize, slot: Slot) -> bool {
         let is_before = |mark: &Mark| {
             mark.hash.load(Ordering::Acquire) != 0
-                && slot.place() < mark.place(shard, slot.ring()).load(Ordering::Relaxed)
+                && slot.place() < mark.place(position, slot.ring()).load(Ordering::Relaxed)
         };
         !self.is_empty() && self.marks.iter().any(is_before)
     }
@@ -138,6 +138,17 @@ impl Marks {
             || recent.flushes.iter().any(|flush| asked <= flush.at && covers(flush))
     }
 
+    /// Whether something of a zone was flushed since `at`, or all that is above it: what denies names of it is not known any more.
+    pub(crate) fn refuse_zone(&self, zone: &Name, at: Moment) -> bool {
+        if at.0 >= self.latest.load(Ordering::Acquire) {
+            return false;
+        }
+        let recent = self.recent();
+        let touches = |flush: &Recently| zone.is_at_or_below(&flush.name) || flush.name.is_at_or_below(zone);
+        recent.all_until.is_some_and(|until| at <= until)
+            || recent.flushes.iter().any(|flush| at <= flush.at && touches(flush))
+    }
+
     /// Hides all at and below `name`, old and new, until [`Marks::hide_before`] says which; the mark's number. `None`: there are too many.
     pub(crate) fn set(&self, secret: &Secret, name: &Name) -> Option<usize> {
         let _one_at_a_time = self.recent();
@@ -149,16 +160,16 @@ impl Marks {
         Some(number)
     }
 
-    /// Of a shard what is before its `heads`. Under the lock of the shard.
-    pub(crate) fn hide_before(&self, number: usize, shard: usize, heads: [u64; 2]) {
-        for (place, head) in self.marks[number].before[shard * 2..].iter().zip(heads) {
+    /// Of a position what is before the `heads` of its shard. Under the lock of the shard.
+    pub(crate) fn hide_before(&self, number: usize, position: usize, heads: [u64; 2]) {
+        for (place, head) in self.marks[number].before[position * 2..].iter().zip(heads) {
             place.store(head, Ordering::Relaxed);
         }
     }
 
-    /// The heads of a shard when the mark was set.
-    pub(crate) fn heads(&self, number: usize, shard: usize) -> [u64; 2] {
-        std::array::from_fn(|ring| self.marks[number].before[shard * 2 + ring].load(Ordering::Relaxed))
+    /// The heads of the shard at a position when the mark was set.
+    pub(crate) fn heads(&self, number: usize, position: usize) -> [u64; 2] {
+        std::array::from_fn(|ring| self.marks[number].before[position * 2 + ring].load(Ordering::Relaxed))
     }
 
     /// All that it hid is gone.
@@ -174,8 +185,8 @@ impl Marks {
 }
 
 impl Mark {
-    fn place(&self, shard: usize, ring: Which) -> &AtomicU64 {
-        &self.before[shard * 2 + ring as usize]
+    fn place(&self, position: usize, ring: Which) -> &AtomicU64 {
+        &self.before[position * 2 + ring as usize]
     }
 }
 

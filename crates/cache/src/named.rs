@@ -15,6 +15,7 @@ use wire::Name;
 
 use crate::entry::{self, Copied, Entry, Kind, Stamp};
 use crate::index::{BUCKET_SLOTS, Home, Slot};
+use crate::layout::position_of;
 use crate::shard::{READS_MAX, Shard};
 use crate::{Cache, Key, Subject};
 
@@ -27,9 +28,8 @@ const _: () = assert!(BUCKET_SLOTS < 15, "a bit for each slot, and one more");
 pub struct Named<'c, 'n> {
     cache: &'c Cache,
     name: &'n Name,
-    pub(crate) shard: &'c Shard,
-    number: usize,
-    home: Home,
+    shard: Cell<&'c Shard>,
+    home: Cell<Home>,
     seen: [Cell<u16>; 2],
 }
 
@@ -37,14 +37,14 @@ impl Cache {
     /// What is known of `name`, in lower case.
     #[inline(always)]
     pub fn named<'n>(&self, name: &'n Name) -> Named<'_, 'n> {
-        let hash = self.shared.secret.hash(name.octets());
-        let (number, shard) = self.shard_of(hash);
-        let home = shard.index.home(hash);
-        Named { cache: self, name, shard, number, home, seen: [const { Cell::new(0) }; 2] }
+        let hash = self.core.shared.secret.hash(name.octets());
+        let shard = self.shard_at(hash);
+        let home = Cell::new(shard.index.home(hash));
+        Named { cache: self, name, shard: Cell::new(shard), home, seen: [const { Cell::new(0) }; 2] }
     }
 }
 
-impl<'n> Named<'_, 'n> {
+impl<'c, 'n> Named<'c, 'n> {
     /// The name.
     #[inline]
     pub fn name(&self) -> &'n Name {
@@ -55,8 +55,8 @@ impl<'n> Named<'_, 'n> {
     #[inline]
     pub fn get<'b>(&self, subject: Subject, copied: &'b mut Copied) -> Option<Entry<'b>> {
         let (entry, slot) = self.look(subject, copied)?;
-        if self.cache.shared.counts(entry.stored) {
-            self.shard.index.visit(slot);
+        if self.cache.core.shared.counts(entry.stored) {
+            self.shard.get().index.visit(slot);
         }
         Some(entry)
     }
@@ -66,46 +66,42 @@ impl<'n> Named<'_, 'n> {
         self.look(subject, copied).map(|(entry, _)| entry)
     }
 
-    /// The slot of a subject. Under the lock of the shard.
-    pub(crate) fn slot(&self, subject: Subject) -> Option<usize> {
-        self.copy(subject, &mut Vec::new()).map(|(slot, ..)| slot)
-    }
-
     #[inline(always)]
     fn look<'b>(&self, subject: Subject, copied: &'b mut Copied) -> Option<(Entry<'b>, usize)> {
         copied.stamp = None;
         let (slot, word, octets) = match self.copy(subject, &mut copied.octets) {
-            None if self.cache.is_restoring.load(Ordering::Relaxed) => self.copy_again(subject, copied),
+            None if self.may_be_elsewhere() => self.copy_again(subject, copied),
             found => found,
         }?;
-        let shared = &self.cache.shared;
-        if shared.marks.hide(&shared.secret, self.name, self.number, word) {
+        let shared = &self.cache.core.shared;
+        if shared.marks.hide(&shared.secret, self.name, word) {
             return None;
         }
-        let number = self.number * self.shard.index.slot_count() + slot;
-        copied.stamp = Some(Stamp { slot: number as u32, word: word.0 });
+        let position = position_of(self.home.get().hash()) as u16;
+        copied.stamp = Some(Stamp { slot: slot as u32, position, word: word.0 });
         let entry = entry::read(&copied.octets[..octets])?;
-        let is_void =
-            entry.kind == Kind::Failure && entry.stored.0 < self.cache.outage_end.load(Ordering::Relaxed);
+        let is_void = entry.kind == Kind::Failure
+            && entry.stored.0 < self.cache.core.outage_end.load(Ordering::Relaxed);
         (!is_void).then_some((entry, slot))
     }
 
     /// Copies the entry of a subject: its slot, what that says, and how many octets.
     #[inline(always)]
     fn copy(&self, subject: Subject, to: &mut Vec<u8>) -> Option<(usize, Slot, usize)> {
-        let (tag, key) = (self.home.tag(subject), Key { name: self.name, subject });
+        let (shard, home) = (self.shard.get(), self.home.get());
+        let (tag, key) = (home.tag(subject), Key { name: self.name, subject });
         for _ in 0..READS_MAX {
             let mut has_moved = false;
             for bucket in 0..2 {
-                let mut left = self.slots_of_name(bucket);
+                let mut left = self.slots_of_name(bucket, shard, &home);
                 while left != 0 {
-                    let slot = self.home.buckets[bucket] + left.trailing_zeros() as usize;
+                    let slot = home.buckets[bucket] + left.trailing_zeros() as usize;
                     left &= left - 1;
-                    let word = self.shard.index.load(slot);
+                    let word = shard.index.load(slot);
                     if word.tag() != tag || word == Slot::FREE {
                         continue;
                     }
-                    match self.shard.ring(word.ring()).copy(word.place(), to) {
+                    match shard.ring(word.ring()).copy(word.place(), to) {
                         Some(octets) if entry::is_of(&to[..octets], &key) => {
                             return Some((slot, word, octets));
                         }
@@ -118,26 +114,40 @@ impl<'n> Named<'_, 'n> {
                 return None;
             }
         }
-        self.shard.note_overtaken();
+        shard.note_overtaken();
         None
     }
 
-    /// The same after what was dumped of the name has been taken in, by whomever: so its buckets are looked at anew.
+    /// Whether what is not found may be in another shard, or in a dump.
+    #[inline(always)]
+    fn may_be_elsewhere(&self) -> bool {
+        self.shard.get().left().is_some() || self.cache.core.is_restoring.load(Ordering::Relaxed)
+    }
+
+    /// The same where the name has gone to, and after what was dumped of it has been taken in, by whomever: so its buckets are looked at anew.
     #[cold]
     fn copy_again(&self, subject: Subject, copied: &mut Copied) -> Option<(usize, Slot, usize)> {
-        self.cache.bring(self.name);
+        if self.cache.core.is_restoring.load(Ordering::Relaxed) {
+            self.cache.bring(self.name);
+        }
+        let hash = self.home.get().hash();
+        while let Some(left) = self.shard.get().left() {
+            let shard = self.shard.get().follow(left, &self.cache.core.shared, self.name, hash);
+            self.shard.set(shard);
+            self.home.set(shard.index.home(hash));
+        }
         self.seen.iter().for_each(|seen| seen.set(0));
         self.copy(subject, &mut copied.octets)
     }
 
     /// The slots of a bucket that may be of the name, a bit each.
     #[inline(always)]
-    fn slots_of_name(&self, bucket: usize) -> u16 {
+    fn slots_of_name(&self, bucket: usize, shard: &Shard, home: &Home) -> u16 {
         let seen = self.seen[bucket].get();
         if seen & LOOKED != 0 {
             return seen & !LOOKED;
         }
-        let found = self.shard.index.of_name(self.home.buckets[bucket], self.home.hash());
+        let found = shard.index.of_name(home.buckets[bucket], home.hash());
         self.seen[bucket].set(found | LOOKED);
         found
     }

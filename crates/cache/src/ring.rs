@@ -23,6 +23,8 @@ pub(crate) struct Ring {
     words: Box<[AtomicU64]>,
     /// Bits of a place that are an offset.
     shift: u32,
+    /// Its first place.
+    begin: u64,
     tail: Tail,
 }
 
@@ -35,7 +37,14 @@ impl Ring {
         let shift = usize::BITS - count.leading_zeros();
         // Laps begin at 1: no place is 0.
         let begin = 1 << shift;
-        (Ring { words: zeroed(count), shift, tail: Tail(AtomicU64::new(begin)) }, begin)
+        (Ring { words: zeroed(count), shift, begin, tail: Tail(AtomicU64::new(begin)) }, begin)
+    }
+
+    /// Has it begin later than `place`, of a ring that it stands in for: so no place of that one is ever one of this. Its head. Before anything is appended.
+    pub(crate) fn begin_after(&mut self, place: u64) -> u64 {
+        self.begin = ((place >> self.shift) + 1) << self.shift;
+        self.tail.0.store(self.begin, Ordering::Relaxed);
+        self.begin
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -68,7 +77,7 @@ impl Ring {
 
     /// How many of its words were written ever, by where the head is.
     pub(crate) fn written(&self, head: u64) -> usize {
-        if head >> self.shift > 1 { self.len() } else { self.offset(head) }
+        if head >> self.shift > self.begin >> self.shift { self.len() } else { self.offset(head) }
     }
 
     /// How many words can be appended at `head`.

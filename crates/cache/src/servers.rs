@@ -18,8 +18,10 @@ use crate::Moment;
 use crate::hash::Secret;
 use crate::words::Lines;
 
+mod moved;
 mod quality;
 
+pub(crate) use moved::address_of;
 pub use quality::{Case, Cookie, Edns, Quality, ZoneMark};
 use quality::{QUALITY_UPDATED, QUALITY_WORDS, Words};
 
@@ -66,8 +68,7 @@ type Key = [u64; KEY_WORDS];
 impl Servers {
     /// Room for so many octets; at least one set.
     pub fn new(octets: usize, secret: Secret) -> Servers {
-        let lines = (octets / LAME_PART / (LAME_WAYS * 8)).max(1);
-        let sets = (octets.saturating_sub(lines * LAME_WAYS * 8) / (WAYS * ROW_OCTETS)).max(1);
+        let (lines, sets) = Servers::parts_of(octets);
         Servers {
             secret,
             rows: Lines::new(sets * WAYS * ROW_WORDS),
@@ -79,9 +80,22 @@ impl Servers {
         }
     }
 
+    /// Lines of lame servers, and sets, that so many octets have room for.
+    fn parts_of(octets: usize) -> (usize, usize) {
+        let lines = (octets / LAME_PART / (LAME_WAYS * 8)).max(1);
+        let sets = (octets.saturating_sub(lines * LAME_WAYS * 8) / (WAYS * ROW_OCTETS)).max(1);
+        (lines, sets)
+    }
+
+    /// Octets that those will count as that have room for so many; no more, but at least of one set.
+    pub(crate) fn octets_of(octets: usize) -> usize {
+        let (lines, sets) = Servers::parts_of(octets);
+        lines * LAME_WAYS * 8 + sets * WAYS * ROW_OCTETS
+    }
+
     /// Octets that it has taken.
     pub fn octets(&self) -> usize {
-        (self.rows.len() + self.lame.len()) * 8
+        (self.sets * WAYS * ROW_WORDS + self.lines * LAME_WAYS) * 8
     }
 
     /// How the server at `address` behaves as far as is known; [`Quality::default`] where nothing is.
@@ -107,13 +121,7 @@ impl Servers {
         change(&mut quality);
         quality.updated = now;
         let Some(row) = known.or_else(|| self.row_for(set, &quality, now)) else { return };
-        let version = row[0].load(Ordering::Relaxed);
-        row[0].store(version.wrapping_add(1), Ordering::Relaxed);
-        fence(Ordering::Release);
-        for (word, value) in row[KEY_AT..].iter().zip(key.iter().chain(&quality.to_words())) {
-            word.store(*value, Ordering::Relaxed);
-        }
-        row[0].store(version.wrapping_add(2), Ordering::Release);
+        write(row, &key, &quality.to_words());
     }
 
     /// Whether the server is known to be lame for `zone` (in lower case): to answer for it without authority.
@@ -145,11 +153,7 @@ impl Servers {
         for set in 0..self.sets {
             let _writing = self.lock(set);
             for row in self.set(set).chunks_exact(ROW_WORDS) {
-                let version = row[0].load(Ordering::Relaxed);
-                row[0].store(version.wrapping_add(1), Ordering::Relaxed);
-                fence(Ordering::Release);
-                row[KEY_AT..].iter().for_each(|word| word.store(0, Ordering::Relaxed));
-                row[0].store(version.wrapping_add(2), Ordering::Release);
+                write(row, &[0; KEY_WORDS], &[0; QUALITY_WORDS]);
             }
         }
         self.lame.iter().for_each(|word| word.store(0, Ordering::Relaxed));
@@ -243,6 +247,17 @@ impl Servers {
 /// The upper half of a hash as an index.
 fn index_below(hash: u64, count: usize) -> usize {
     ((u128::from(hash) * count as u128) >> 64) as usize
+}
+
+/// Under the lock.
+fn write(row: &[AtomicU64], key: &Key, quality: &Words) {
+    let version = row[0].load(Ordering::Relaxed);
+    row[0].store(version.wrapping_add(1), Ordering::Relaxed);
+    fence(Ordering::Release);
+    for (word, value) in row[KEY_AT..].iter().zip(key.iter().chain(quality)) {
+        word.store(*value, Ordering::Relaxed);
+    }
+    row[0].store(version.wrapping_add(2), Ordering::Release);
 }
 
 fn quality_of(row: &[AtomicU64]) -> Words {

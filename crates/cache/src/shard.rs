@@ -6,10 +6,12 @@
 //! put, refresh ------> small ring; counts as read if it was in the main ring
 //! ```
 //!
-//! `put`: what comes; `leave`: what leaves for it. Order of every move: words, slot, tail. So a reader that finds a slot finds an entry, or finds the slot changed when it looks again.
+//! `put`: what comes; `leave`: what leaves for it; `hand`: all of it moves to other shards; `shape`: how many slots for how much ring. Order of every move: words, slot, tail. So a reader that finds a slot finds an entry, or finds the slot changed when it looks again.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use wire::Name;
 
 use crate::entry;
 use crate::ghosts::Ghosts;
@@ -17,15 +19,19 @@ use crate::index::{Home, Index, Slot, Which};
 use crate::limits::{Limits, LiveLimits};
 use crate::marks::Marks;
 use crate::ring::{ENTRY_WORDS_MAX, Ring};
-use crate::{Moment, Secret};
+use crate::sweep::KEY_WORDS;
+use crate::{Moment, Secret, Subject};
 
+mod each;
+mod hand;
 mod leave;
 mod put;
+mod shape;
 
+pub(crate) use hand::{Excess, Walk};
 pub(crate) use put::Put;
+pub(crate) use shape::{PER_SLOT_FIRST, Shape};
 
-/// Of the words of a shard one part of so many is the small ring (S3-FIFO: a tenth is best over many traces).
-const SMALL_PART: usize = 10;
 /// Larger entries stay in the small ring, however often they are read: in the main ring one would take the place of fifty.
 const MAIN_WORDS_MAX: usize = 512;
 /// A read counts from so long after an entry came: clients ask twice when they are impatient, a resolver reads what it has just stored, and who floods would as well.
@@ -53,6 +59,11 @@ impl Shared {
         stored.0 + READ_COUNTS_AFTER_MS <= self.clock.load(Ordering::Relaxed)
     }
 
+    /// The present, to a second.
+    pub(crate) fn latest(&self) -> Moment {
+        Moment(self.clock.load(Ordering::Relaxed))
+    }
+
     /// Written once a second, so that readers share it.
     fn note_time(&self, now: Moment) {
         if now.0 >= self.clock.load(Ordering::Relaxed) + 1_000 {
@@ -64,12 +75,27 @@ impl Shared {
 /// See the module. Lines of their own: what readers read of one is not next to what writers of another write.
 #[repr(align(64))]
 pub(crate) struct Shard {
-    number: usize,
+    /// Of so many shards it is one, a power of two: at every position whose lower bits are its number.
+    pub(crate) count: usize,
+    /// It was made for so many octets.
+    pub(crate) octets: usize,
     pub(crate) index: Index,
     rings: [Ring; 2],
     writer: Mutex<Writer>,
     /// Reads that gave up: what was there was written over each time.
     overtaken: AtomicU64,
+    /// Where its entries go, from when they begin to. Set under the lock.
+    left: OnceLock<Left>,
+}
+
+/// Where the entries of a shard go: `hand`.
+pub(crate) struct Left {
+    /// One shard, which others may go to as well, or as many as this one is divided into.
+    next: Box<[Arc<Shard>]>,
+    /// Bits of a position that all of them have in common.
+    shift: u32,
+    /// None is here any more.
+    is_over: AtomicBool,
 }
 
 /// What is under the lock.
@@ -132,36 +158,12 @@ impl Counts {
     }
 }
 
-/// How the octets of a shard are divided.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) buckets: usize,
-    pub(crate) small_words: usize,
-    pub(crate) main_words: usize,
-}
-
 /// Octets that the system gives at a time.
 const PAGE_OCTETS: usize = 4096;
-/// Octets of ring for each slot: what the shortest usual entries take.
-const OCTETS_PER_SLOT: usize = 64;
-
-impl Shape {
-    /// Of so many octets: for each 64 of ring a slot of 8, a bit of visited, and a ghost.
-    pub(crate) fn of(octets: usize) -> Shape {
-        let bucket = 8 * OCTETS_PER_SLOT + 8 * 8 + 1 + Ghosts::octets(8);
-        let buckets = (octets / bucket).max(2);
-        let words = buckets * OCTETS_PER_SLOT;
-        Shape { buckets, small_words: words / SMALL_PART, main_words: words - words / SMALL_PART }
-    }
-
-    /// Octets that a shard of this shape takes.
-    pub(crate) fn octets(&self) -> usize {
-        self.buckets * (8 * 8 + 1 + Ghosts::octets(8)) + (self.small_words + self.main_words) * 8
-    }
-}
 
 impl Shard {
-    pub(crate) fn new(number: usize, shape: Shape) -> Shard {
+    /// One of `count`, for so many octets.
+    pub(crate) fn new(count: usize, octets: usize, shape: Shape) -> Shard {
         let ((small, small_head), (main, main_head)) =
             (Ring::new(shape.small_words), Ring::new(shape.main_words));
         let writer = Writer {
@@ -176,11 +178,13 @@ impl Shard {
             counts: Counts::default(),
         };
         Shard {
-            number,
+            count,
+            octets,
             index: Index::new(shape.buckets),
             rings: [small, main],
             writer: Mutex::new(writer),
             overtaken: AtomicU64::new(0),
+            left: OnceLock::new(),
         }
     }
 
@@ -204,7 +208,7 @@ impl Shard {
         let rings: usize =
             self.rings.iter().zip(writer.heads).map(|(ring, head)| ring.written(head) * 8).sum();
         let pages = |count: u64| usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(PAGE_OCTETS);
-        let slots = (self.index.slot_count() * 8).min(pages(counts.puts));
+        let slots = (self.index.slot_count() * 8).min(pages(counts.puts.max(counts.entries)));
         let ghosts = writer.ghosts.all_octets().min(pages(counts.evicted_unread + counts.restored));
         rings + slots + self.index.slot_count() / 8 + ghosts
     }
@@ -221,7 +225,7 @@ impl Shard {
         let home = self.index.home(shared.secret.hash(key.name.octets()));
         let word = Slot::new(home.tag(key.subject), which, place);
         let slot = self.index.find(&home, word)?;
-        (!shared.marks.hide(&shared.secret, key.name, self.number, word)).then(|| self.index.is_visited(slot))
+        (!shared.marks.hide(&shared.secret, key.name, word)).then(|| self.index.is_visited(slot))
     }
 
     /// Most words of an entry: four of them fit into the small ring, so that no one throws out all that is there on probation.
@@ -239,6 +243,23 @@ impl Shard {
     pub(crate) fn take_out(&self, writer: &mut Writer, slot: usize) {
         self.count_out(writer, self.index.load(slot));
         self.index.store(slot, Slot::FREE);
+    }
+
+    /// The slots of entries of `name` whose subject is `wanted`. Under the lock.
+    pub(crate) fn slots_of(
+        &self,
+        writer: &mut Writer,
+        name: &Name,
+        hash: u64,
+        wanted: impl Fn(Subject) -> bool,
+    ) -> Vec<usize> {
+        let kept = &mut writer.kept;
+        let mut is_one = |slot: Slot| {
+            let count = self.ring(slot.ring()).copy_some(slot.place(), KEY_WORDS, kept)?;
+            entry::key_of(&kept[..count]).map(|key| key.name == name && wanted(key.subject))
+        };
+        let home = self.index.home(hash);
+        self.of_name(&home).filter(|(_, word)| is_one(*word) == Some(true)).map(|(slot, _)| slot).collect()
     }
 
     fn count_out(&self, writer: &mut Writer, slot: Slot) {

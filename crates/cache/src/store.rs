@@ -1,7 +1,7 @@
 //! The cache: shards by the hash of names, and what belongs to all of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use wire::Name;
 
@@ -9,29 +9,16 @@ use crate::denials::Denials;
 use crate::dump::Restoring;
 use crate::entry::{self, Copied, Entry, Kind, Stamp};
 use crate::index::{Slot, Which};
+use crate::layout::{Layout, Sizes, position_of};
 use crate::limits::{Limits, LiveLimits};
 use crate::marks::Marks;
 use crate::servers::Servers;
-use crate::shard::{Counts, Put, READS_MAX, Shape, Shard, Shared};
+use crate::shard::{Counts, Put, READS_MAX, Shard, Shared, Writer};
 use crate::sweep::Sweeps;
 use crate::{Key, Moment, Secret, Subject};
 
 /// The least memory of a cache: less does not hold the largest entries of the small ring.
 pub const OCTETS_MIN: usize = 1 << 20;
-/// Octets of a shard, about. Writers of fewer shards would meet, more shards leave more slack.
-const OCTETS_PER_SHARD: usize = 8 << 20;
-/// Shards at most: with 64 workers that miss 5,000 times a second, one `put` in 400 finds the lock taken.
-pub(crate) const SHARDS_MAX: usize = 64;
-/// What is known of servers has one part of so many of the memory,
-const SERVERS_PART: usize = 64;
-/// and at most this: 120,000 servers.
-const SERVERS_OCTETS_MAX: usize = 16 << 20;
-
-/// Denials for names that nobody has asked for have one part of so many: what they do not need stands empty, and with the servers' part it is to be less than a twentieth.
-const DENIALS_PART: usize = 40;
-/// and at most this: a million spans.
-const DENIALS_OCTETS_MAX: usize = 256 << 20;
-
 /// How a cache is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -47,19 +34,26 @@ impl Default for Settings {
     }
 }
 
-/// What a resolver has learned; see `docs/design/cache.md`. All methods are for any thread at any time.
+/// What a resolver has learned; see `docs/design/cache.md`. All methods are for any thread at any time. It is a table of where things lie: as long as somebody has one, it is
+/// good; [`Cache::current`] is the newest.
 pub struct Cache {
+    pub(crate) core: Arc<Core>,
+    /// By position.
+    table: Box<[Arc<Shard>]>,
+    servers: Arc<Servers>,
+}
+
+/// What all tables share.
+pub(crate) struct Core {
     pub(crate) shared: Shared,
-    pub(crate) shards: Box<[Shard]>,
-    servers: Servers,
-    denials: Denials,
+    pub(crate) denials: Denials,
     pub(crate) sweeps: Mutex<Sweeps>,
     /// Failures that were stored before count no more.
     pub(crate) outage_end: AtomicU64,
     /// What was dumped before, and is not taken in yet; and whether there is such, which is all that a miss looks at.
     pub(crate) restoring: RwLock<Option<Arc<Restoring>>>,
     pub(crate) is_restoring: AtomicBool,
-    octets: usize,
+    pub(crate) layout: Mutex<Layout>,
 }
 
 impl Default for Cache {
@@ -78,41 +72,34 @@ impl Cache {
 
     /// How long things are kept.
     pub fn limits(&self) -> Limits {
-        self.shared.limits.load()
+        self.core.shared.limits.load()
     }
 
     /// A cache; takes all its memory. `random`: from the system, nobody else may know it.
     pub fn with(settings: &Settings, random: [u64; 3]) -> Cache {
-        let octets = settings.octets.max(OCTETS_MIN);
-        let secret = Secret::new(random);
-        let servers = Servers::new((octets / SERVERS_PART).min(SERVERS_OCTETS_MAX), secret.clone());
-        let denials_octets = (octets / DENIALS_PART).min(DENIALS_OCTETS_MAX);
-        let denials = Denials::new(denials_octets, secret.clone());
-        let count = 1 << (octets / OCTETS_PER_SHARD).clamp(1, SHARDS_MAX).ilog2();
-        let marks = Marks::new(count);
-        let fixed = servers.octets()
-            + denials_octets
-            + Marks::octets(count)
-            + size_of::<Cache>()
-            + count * size_of::<Shard>();
-        let shape = Shape::of((octets - fixed) / count);
-        let shards: Box<[Shard]> = (0..count).map(|number| Shard::new(number, shape)).collect();
-        Cache {
+        let (sizes, secret) = (Sizes::of(settings.octets), Secret::new(random));
+        Cache::of(Arc::new(Core {
+            denials: Denials::new(sizes.denials, secret.clone()),
+            layout: Mutex::new(Layout::new(sizes, &secret)),
             shared: Shared {
                 secret,
                 limits: LiveLimits::new(&settings.limits),
-                marks,
+                marks: Marks::new(),
                 clock: AtomicU64::new(0),
             },
-            shards,
-            servers,
-            denials,
             sweeps: Mutex::default(),
             outage_end: AtomicU64::new(0),
             restoring: RwLock::default(),
             is_restoring: AtomicBool::new(false),
-            octets: fixed + count * shape.octets(),
-        }
+        }))
+    }
+
+    /// With the table of now.
+    pub(crate) fn of(core: Arc<Core>) -> Cache {
+        let layout = core.layout();
+        let (table, servers) = (layout.table(), Arc::clone(layout.servers()));
+        drop(layout);
+        Cache { core, table, servers }
     }
 
     /// How servers behave.
@@ -122,7 +109,7 @@ impl Cache {
 
     /// What denies names that nobody has asked for yet.
     pub fn denials(&self) -> &Denials {
-        &self.denials
+        &self.core.denials
     }
 
     /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer, from a second after it was stored.
@@ -138,7 +125,7 @@ impl Cache {
 
     /// Has all there that was dumped of a name, where it is not taken in yet.
     pub(crate) fn see_to(&self, name: &Name) {
-        if self.is_restoring.load(Ordering::Relaxed) {
+        if self.core.is_restoring.load(Ordering::Relaxed) {
             self.bring(name);
         }
     }
@@ -147,20 +134,42 @@ impl Cache {
     /// was flushed since it was asked for, or it is of a kind or size that is not kept.
     pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
         self.see_to(key.name);
-        let hash = self.shared.secret.hash(key.name.octets());
-        let (_, shard) = self.shard_of(hash);
+        let hash = self.core.shared.secret.hash(key.name.octets());
+        let (shard, mut writer) = self.writing(key.name, hash);
         let entry = &Entry { stored: now, ..*entry };
-        shard.put(&Put { shared: &self.shared, home: shard.index.home(hash), key, entry, now }, asked)
+        let put = Put { shared: &self.core.shared, home: shard.index.home(hash), key, entry, now };
+        shard.put(&mut writer, &put, asked)
     }
 
     /// Forgets `key`.
     pub fn remove(&self, key: &Key<'_>) {
         self.see_to(key.name);
-        let named = self.named(key.name);
-        let mut writer = named.shard.lock();
-        if let Some(slot) = named.slot(key.subject) {
-            named.shard.take_out(&mut writer, slot);
+        let hash = self.core.shared.secret.hash(key.name.octets());
+        let (shard, mut writer) = self.writing(key.name, hash);
+        for slot in shard.slots_of(&mut writer, key.name, hash, |subject| subject == key.subject) {
+            shard.take_out(&mut writer, slot);
         }
+    }
+
+    /// The shard that has all that is known of a name, whatever moves, locked.
+    pub(crate) fn writing(&self, name: &Name, hash: u64) -> (&Shard, MutexGuard<'_, Writer>) {
+        let mut shard = self.shard_at(hash);
+        loop {
+            let writer = shard.lock();
+            // It may be left until the lock is taken, and not from then on.
+            let Some(left) = shard.left() else { return (shard, writer) };
+            drop(writer);
+            shard = shard.follow(left, &self.core.shared, name, hash);
+        }
+    }
+
+    /// The same, not locked: it may be left at any time.
+    fn newest(&self, name: &Name, hash: u64) -> &Shard {
+        let mut shard = self.shard_at(hash);
+        while let Some(left) = shard.left() {
+            shard = shard.follow(left, &self.core.shared, name, hash);
+        }
+        shard
     }
 
     /// The stamp of the entry of `key`: what is made of the entry holds as long as the stamp is current.
@@ -172,9 +181,10 @@ impl Cache {
     /// Whether what a stamp was taken of is still the entry of its key. Counts as a use of it. One load, and one of the flushes.
     #[inline]
     pub fn is_current(&self, stamp: &Stamp) -> bool {
-        let Some((number, shard, slot)) = self.slot(stamp) else { return false };
+        let (position, slot) = (usize::from(stamp.position), stamp.slot as usize);
+        let Some(shard) = self.table.get(position) else { return false };
         let word = Slot(stamp.word);
-        let is_current = shard.index.load(slot) == word && !self.shared.marks.may_hide(number, word);
+        let is_current = shard.index.load(slot) == word && !self.core.shared.marks.may_hide(position, word);
         if is_current {
             shard.index.visit(slot);
         }
@@ -183,32 +193,32 @@ impl Cache {
 
     /// Failures that were stored before `now` count no more: nothing could be asked of anybody then. Back-offs of servers neither.
     pub fn outage_ended(&self, now: Moment) {
-        self.outage_end.fetch_max(now.0, Ordering::Relaxed);
+        self.core.outage_end.fetch_max(now.0, Ordering::Relaxed);
         self.servers.outage_ended(now);
     }
 
     /// What was asked for until `now` is not kept any more when it comes: other settings hold, or other anchors. What is kept already stays, but for what
     /// [`Cache::flush`] takes out.
     pub fn refuse_asked_until(&self, now: Moment) {
-        self.shared.marks.refuse_all(now);
+        self.core.shared.marks.refuse_all(now);
     }
 
     /// Goes by other limits from now on: what is kept stays as long as it was to stay.
     pub fn set_limits(&self, limits: &Limits) {
-        self.shared.limits.set(limits);
+        self.core.shared.limits.set(limits);
     }
 
     /// What is known of a name, whatever the subject: `each` gets every entry, expired or not.
     pub fn show(&self, name: &Name, mut each: impl FnMut(Subject, &Entry<'_>)) {
         self.see_to(name);
-        let hash = self.shared.secret.hash(name.octets());
-        let (number, shard) = self.shard_of(hash);
+        let hash = self.core.shared.secret.hash(name.octets());
+        let shard = self.newest(name, hash);
         let mut octets = Vec::new();
         let home = shard.index.home(hash);
         for slot in home.slots() {
             for _ in 0..READS_MAX {
                 let word = shard.index.load(slot);
-                if !home.may_be(word) || self.shared.marks.hide(&self.shared.secret, name, number, word) {
+                if !home.may_be(word) || self.core.shared.marks.hide(&self.core.shared.secret, name, word) {
                     break;
                 }
                 let Some(count) = shard.ring(word.ring()).copy(word.place(), &mut octets) else { continue };
@@ -225,8 +235,9 @@ impl Cache {
 
     /// What there is, and what came of it.
     pub fn counts(&self) -> Counts {
+        let shards = self.core.layout().shards();
         let mut counts = Counts::default();
-        self.shards.iter().for_each(|shard| counts.add(&shard.counts()));
+        shards.iter().for_each(|shard| counts.add(&shard.counts()));
         counts
     }
 
@@ -234,9 +245,10 @@ impl Cache {
     pub fn kinds(&self) -> [(Kind, u64, u64); 5] {
         let all = [Kind::Data, Kind::NoData, Kind::NameError, Kind::Failure, Kind::Cut];
         let mut kinds = all.map(|kind| (kind, 0, 0));
-        for number in 0..self.shards.len() {
+        let _frozen = self.core.freeze();
+        for shard in self.core.layout().shards() {
             for ring in [Which::Main, Which::Small] {
-                self.walk(number, ring, |octets, _| {
+                shard.each(&self.core.shared, ring, |octets, _| {
                     let kind = entry::read(octets).map(|entry| entry.kind);
                     if let Some(counted) = kinds.iter_mut().find(|counted| Some(counted.0) == kind) {
                         *counted = (counted.0, counted.1 + 1, counted.2 + octets.len() as u64);
@@ -247,30 +259,25 @@ impl Cache {
         kinds
     }
 
-    /// Octets that all of it takes at most, however much is kept.
+    /// Octets that all of it takes at most, however much is kept; where it has just been resized, once all is moved.
     pub fn octets(&self) -> usize {
-        self.octets
+        self.core.layout().octets()
     }
 
-    /// Octets of these that have been written so far, and so are memory of the process, at most: what is known of servers counts as a whole.
+    /// Octets of these that have been written so far, and so are memory of the process, at most: what is known of servers counts as a whole. While something moves, what it
+    /// leaves counts too.
     pub fn resident_octets(&self) -> usize {
-        let shards: usize = self.shards.iter().map(Shard::resident_octets).sum();
-        let others = self.servers.octets() + Marks::octets(self.shards.len()) + self.denials.octets();
-        (shards + others).min(self.octets)
+        let layout = self.core.layout();
+        let shards: usize = layout.shards().iter().map(|shard| shard.resident_octets()).sum();
+        let left: usize = layout.leaving().iter().map(|shard| shard.resident_octets()).sum();
+        let most = if layout.is_moving() { usize::MAX } else { layout.octets() };
+        let others = layout.servers().octets() + Marks::OCTETS + self.core.denials.octets();
+        (shards + others).min(most) + left
     }
 
-    #[inline]
-    pub(crate) fn shard_of(&self, hash: u64) -> (usize, &Shard) {
-        // As many as a power of two.
-        let number = (hash >> 16) as usize & (self.shards.len() - 1);
-        (number, &self.shards[number])
-    }
-
-    #[inline]
-    fn slot(&self, stamp: &Stamp) -> Option<(usize, &Shard, usize)> {
-        let each = self.shards[0].index.slot_count();
-        let (shard, slot) = (stamp.slot as usize / each, stamp.slot as usize % each);
-        Some((shard, self.shards.get(shard)?, slot))
+    #[inline(always)]
+    pub(crate) fn shard_at(&self, hash: u64) -> &Shard {
+        &self.table[position_of(hash)]
     }
 }
 

@@ -11,10 +11,11 @@ use std::sync::PoisonError;
 use wire::Name;
 use wire::name::NameBuf;
 
+use crate::Moment;
 use crate::entry;
 use crate::index::{Slot, Which};
+use crate::layout::POSITIONS;
 use crate::store::Cache;
-use crate::{Key, Moment};
 
 /// What is to be forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,7 @@ pub(crate) struct Sweeps {
 struct Sweep {
     mark: usize,
     name: NameBuf,
+    /// The position of the shard.
     shard: usize,
     ring: Which,
     /// The next entry to look at, or from before the tail.
@@ -81,18 +83,25 @@ impl Cache {
             // So that it is counted; of what is not taken in nothing comes later.
             self.see_to(&name);
         }
-        self.shared.marks.register(&name, is_tree, now);
+        self.core.shared.marks.register(&name, is_tree, now);
         self.denials().flush(&name);
         if !is_tree {
             return self.forget_name(&name);
         }
         let mut forgotten = 0;
         loop {
-            let mut sweeps = self.sweeps.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(mark) = self.shared.marks.set(&self.shared.secret, &name) {
-                for (number, shard) in self.shards.iter().enumerate() {
-                    self.shared.marks.hide_before(mark, number, shard.lock().heads);
+            let mut sweeps = self.core.sweeps.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(mark) = self.core.shared.marks.set(&self.core.shared.secret, &name) {
+                let layout = self.core.layout();
+                for position in 0..POSITIONS {
+                    let (shard, marks) = (layout.newest(position), &self.core.shared.marks);
+                    let heads = match position % shard.count {
+                        first if first == position => shard.lock().heads,
+                        first => marks.heads(mark, first),
+                    };
+                    marks.hide_before(mark, position, heads);
                 }
+                drop(layout);
                 sweeps.waiting.push_back(Sweep {
                     mark,
                     name,
@@ -110,7 +119,7 @@ impl Cache {
 
     /// Looks at about `entries` more of what was hidden, and forgets it.
     pub fn sweep(&self, entries: usize) -> Swept {
-        let mut sweeps = self.sweeps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sweeps = self.core.sweeps.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut forgotten, mut looked_at) = (0, 0);
         while let Some(sweep) = sweeps.waiting.front_mut() {
             if looked_at >= entries {
@@ -121,7 +130,7 @@ impl Cache {
             let has_more = self.step(sweep);
             forgotten += sweep.forgotten - before;
             if !has_more {
-                self.shared.marks.unset(sweep.mark);
+                self.core.shared.marks.unset(sweep.mark);
                 sweeps.waiting.pop_front();
             }
         }
@@ -130,10 +139,23 @@ impl Cache {
 
     /// One taking of a lock; whether there is more.
     fn step(&self, sweep: &mut Sweep) -> bool {
-        let Some(shard) = self.shards.get(sweep.shard) else { return false };
+        // What is hidden goes with what moves: it has come where it is to be looked for first.
+        if let Some(flushed) = self.core.step_of_move() {
+            sweep.forgotten += flushed;
+            return true;
+        }
+        let layout = self.core.layout();
+        let Some(shard) = layout.at(sweep.shard) else { return false };
+        if sweep.shard % shard.count != sweep.shard {
+            // It was swept at an earlier position.
+            sweep.shard += 1;
+            return sweep.shard < POSITIONS;
+        }
         let mut writer = shard.lock();
-        let (ring, until) =
-            (shard.ring(sweep.ring), self.shared.marks.heads(sweep.mark, sweep.shard)[sweep.ring as usize]);
+        let (ring, until) = (
+            shard.ring(sweep.ring),
+            self.core.shared.marks.heads(sweep.mark, sweep.shard)[sweep.ring as usize],
+        );
         let mut place = sweep.place.max(ring.tail());
         let mut octets = Vec::new();
         for _ in 0..STEP_ENTRIES {
@@ -142,14 +164,14 @@ impl Cache {
                     Which::Small => (sweep.shard, Which::Main, 0),
                     Which::Main => (sweep.shard + 1, Which::Small, 0),
                 };
-                return sweep.shard < self.shards.len();
+                return sweep.shard < POSITIONS;
             }
             let count =
                 ring.copy_some(place, KEY_WORDS, &mut octets).expect("places before the head have entries");
             if let Some(key) =
                 entry::key_of(&octets[..count]).filter(|key| key.name.is_at_or_below(&sweep.name))
             {
-                let home = shard.index.home(self.shared.secret.hash(key.name.octets()));
+                let home = shard.index.home(self.core.shared.secret.hash(key.name.octets()));
                 if let Some(slot) =
                     shard.index.find(&home, Slot::new(home.tag(key.subject), sweep.ring, place))
                 {
@@ -164,20 +186,9 @@ impl Cache {
     }
 
     fn forget_name(&self, name: &Name) -> usize {
-        let hash = self.shared.secret.hash(name.octets());
-        let (_, shard) = self.shard_of(hash);
-        let mut writer = shard.lock();
-        let home = shard.index.home(hash);
-        let mut octets = Vec::new();
-        let mut is_of_name = |slot: Slot| {
-            let count = shard.ring(slot.ring()).copy_some(slot.place(), KEY_WORDS, &mut octets)?;
-            entry::key_of(&octets[..count]).map(|key: Key<'_>| key.name == name)
-        };
-        let found: Vec<usize> = shard
-            .of_name(&home)
-            .filter(|(_, word)| is_of_name(*word) == Some(true))
-            .map(|(slot, _)| slot)
-            .collect();
+        let hash = self.core.shared.secret.hash(name.octets());
+        let (shard, mut writer) = self.writing(name, hash);
+        let found = shard.slots_of(&mut writer, name, hash, |_| true);
         found.iter().for_each(|slot| shard.take_out(&mut writer, *slot));
         found.len()
     }

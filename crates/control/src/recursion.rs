@@ -1,7 +1,7 @@
 //! The recursive server: where clients, cache, resolver and the worker's sockets meet.
 //!
 //! ```text
-//! Recursion, one: cache | terms (settings as one value, published with a number) | what workers show
+//! Recursion, one: terms (settings as one value, and where the cache lies, published with a number) | what workers show
 //! Recursor, one a worker: answers (cache to octets) | resolver | who waits | zones of this process
 //! ```
 //!
@@ -22,6 +22,7 @@ mod recursor;
 mod replies;
 mod said;
 mod secured;
+mod sized;
 mod terms;
 mod world;
 
@@ -47,7 +48,6 @@ pub(crate) use terms::Terms;
 
 /// What all workers share.
 pub(crate) struct Recursion {
-    pub(crate) cache: Cache,
     /// Where workers have memory from while they process a query or an answer.
     areas: Arc<Areas>,
     /// The moment `first` of what is kept.
@@ -100,10 +100,10 @@ impl Recursion {
             .map_err(|error| vec![format!("no random numbers: {error}")])?;
         let (words, _) = octets.as_chunks::<8>();
         let random = std::array::from_fn(|number| u64::from_ne_bytes(words[number]));
-        let cache = Cache::with(&cache_settings(settings), random);
+        let cache = Arc::new(Cache::with(&cache_settings(settings), random));
         let folder = kept::folder(settings).map_err(|line| vec![line])?;
         let anchors = Keeper::new(folder.as_deref());
-        let mut terms = Terms::new(settings, server, 1)?;
+        let mut terms = Terms::new(settings, server, (1, cache))?;
         anchors.apply(&mut terms);
         let negatives = Negatives::new(folder.as_deref());
         negatives.apply(&mut terms);
@@ -114,7 +114,6 @@ impl Recursion {
         let terms = Mutex::named("terms of the resolver", terms);
         let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
         Ok(Some(Arc::new(Recursion {
-            cache,
             areas: Arc::new(Areas::new()),
             began,
             first: FIRST,
@@ -135,7 +134,7 @@ impl Recursion {
 
     /// Terms by other settings, to be published. Errors are lines for the operator.
     pub(crate) fn terms(&self, settings: &Settings, server: &auth::Server) -> Result<Terms, Vec<String>> {
-        Terms::new(settings, server, self.version.load(Ordering::Acquire) + 1)
+        Terms::new(settings, server, (self.version.load(Ordering::Acquire) + 1, self.cache()))
     }
 
     /// Has workers go by the terms of other settings from now on.
@@ -163,13 +162,19 @@ impl Recursion {
         let limits = terms.limits;
         let version = current.version + 1;
         terms.version = version;
+        if terms.cache_octets != current.cache_octets {
+            self.resize(&current, &terms);
+        }
+        // As it lies now: what has moved is not looked for where it was.
+        let cache = Arc::new(current.cache.current());
+        terms.cache = Arc::clone(&cache);
         let old = std::mem::replace(&mut *current, Arc::new(terms));
         self.version.store(version, Ordering::Release);
         drop(current);
-        self.cache.set_limits(&limits);
+        cache.set_limits(&limits);
         for flush in premises.flushes_since(&old.premises) {
             // Other anchors are trusted there, or others asked.
-            let entries = self.cache.flush(&flush, self.now());
+            let entries = cache.flush(&flush, self.now());
             let what = kept::below(&flush);
             tracing::info!(
                 entries,
@@ -182,7 +187,7 @@ impl Recursion {
     pub(crate) fn watch_clock(&self) {
         let steady = self.began.elapsed().as_secs();
         let Some(jump) = self.clock.jump((negative::wall(), steady)) else { return };
-        let entries = self.cache.flush(&cache::Flush::All, self.now());
+        let entries = self.cache().flush(&cache::Flush::All, self.now());
         self.forget_zones();
         tracing::warn!(
             jump,
@@ -202,6 +207,11 @@ impl Recursion {
         if terms.resolve.is_validating { terms.resolve.anchors.clone() } else { validate::Anchors::new() }
     }
 
+    /// What has been learned. Not to be held for long: it is where things lie now.
+    pub(crate) fn cache(&self) -> Arc<Cache> {
+        Arc::clone(&self.terms.lock().cache)
+    }
+
     /// How things are found out now.
     pub(crate) fn settings(&self) -> resolve::Settings {
         self.terms.lock().resolve.clone()
@@ -218,6 +228,5 @@ impl Recursion {
 }
 
 fn cache_settings(settings: &Settings) -> cache::Settings {
-    let octets = usize::try_from(settings.resolver.cache_octets).unwrap_or(usize::MAX);
-    cache::Settings { octets, limits: terms::limits(settings) }
+    cache::Settings { octets: terms::cache_octets(settings), limits: terms::limits(settings) }
 }

@@ -239,6 +239,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server, cache: Option<File>
     *controller.shown.write() = shown;
     if let Some(recursion) = &controller.recursion {
         recursion.take_in_on_a_thread()?;
+        recursion.tend_cache_on_a_thread()?;
     }
     *controller.running.lock() = Some(running);
     crate::notices::watch(controller)?;

@@ -1,5 +1,9 @@
-use super::*;
+use dnssec::nsec3::{self, Hash, Nsec3Params};
+use wire::iana::rtype;
+use wire::name::NameBuf;
 use wire::rrset::RdataListBuf;
+
+use super::*;
 
 fn name(text: &str) -> NameBuf {
     NameBuf::from_text(text).unwrap()

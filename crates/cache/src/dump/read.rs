@@ -6,8 +6,9 @@ use std::ops::Range;
 use wire::Name;
 
 use super::{
-    ABOUT_OCTETS_MAX, DumpError, END_OCTETS, GROUP_OCTETS_MAX, HEADER_OCTETS, MAGIC, PART_OCTETS, PARTS_MAX,
-    SUM_OCTETS, Situation, VERSION, checksum, checksum_of, checksum_of_group, group_of, half, long, part_of,
+    ABOUT_OCTETS_MAX, BESIDE_PARTS, DumpError, END_OCTETS, GROUP_OCTETS_MAX, HEADER_OCTETS, MAGIC,
+    PART_OCTETS, SHARDS_MAX, SUM_OCTETS, Situation, VERSION, checksum, checksum_of, checksum_of_group,
+    group_of, half, long, part_of,
 };
 use crate::{Moment, Secret};
 
@@ -38,8 +39,8 @@ pub struct Dump {
     source: Box<dyn Source>,
     secret: Secret,
     parts: Vec<Part>,
-    /// As many as the header says: a power of two.
-    part_count: usize,
+    /// Shards, as many as the header says: a power of two.
+    shard_count: usize,
     about: Vec<u8>,
     /// When it was written, by the clock of ages of then.
     pub(super) then: Moment,
@@ -81,7 +82,7 @@ impl Dump {
         if half(fields, 8) != VERSION {
             return Err(DumpError::Version(half(fields, 8)));
         }
-        let (part_count, about_octets) = (half(fields, 12) as usize, long(fields, 56));
+        let (shard_count, about_octets) = (half(fields, 12) as usize, long(fields, 56));
         if about_octets > (ABOUT_OCTETS_MAX as u64).min(source.octets()) {
             return Err(DumpError::NotADump);
         }
@@ -89,12 +90,13 @@ impl Dump {
         source.read(HEADER_OCTETS as u64, &mut about).map_err(|_| DumpError::NotADump)?;
         let secret = Secret::of_words([long(fields, 32), long(fields, 40), long(fields, 48)]);
         let is_sound = checksum_of(fields, &about) == long(sum, 0);
-        let secret = secret.filter(|_| is_sound && part_count.is_power_of_two() && part_count <= PARTS_MAX);
+        let secret =
+            secret.filter(|_| is_sound && shard_count.is_power_of_two() && shard_count <= SHARDS_MAX);
         let secret = secret.ok_or(DumpError::NotADump)?;
         let since = situation.wall.checked_sub(long(fields, 16)).ok_or(DumpError::ClockWentBack)?;
-        let parts = find_parts(&*source, HEADER_OCTETS as u64 + about_octets, part_count);
+        let parts = find_parts(&*source, HEADER_OCTETS as u64 + about_octets, BESIDE_PARTS + shard_count);
         let (then, since_ms) = (Moment(long(fields, 24)), since.saturating_mul(1000));
-        Ok(Dump { source, secret, parts, part_count, about, then, since_ms, opened: situation.now })
+        Ok(Dump { source, secret, parts, shard_count, about, then, since_ms, opened: situation.now })
     }
 
     /// What the writer said about it.
@@ -104,7 +106,7 @@ impl Dump {
 
     /// How many parts are cut off or damaged as a whole.
     pub fn missing(&self) -> usize {
-        self.part_count - self.parts.len()
+        BESIDE_PARTS + self.shard_count - self.parts.len()
     }
 
     /// Groups of all parts.
@@ -115,16 +117,16 @@ impl Dump {
     /// The group that has all that is known of a name, in lower case.
     pub(super) fn group_of(&self, name: &Name) -> Option<usize> {
         let hash = self.secret.hash(name.octets());
-        let part = self.parts.get(part_of(hash, self.part_count))?;
+        let part = self.parts.get(BESIDE_PARTS + part_of(hash, self.shard_count))?;
         Some(part.first + group_of(hash, part.groups))
     }
 
-    /// Shows `each` the entries of some groups that follow each other, group by group, or that they are damaged; of one part only: how many it were.
+    /// Shows `each` what is in some groups that follow each other, group by group, or that they are damaged; of one part only, of which it gets the number: how many it were.
     pub(super) fn read_some(
         &self,
         groups: Range<usize>,
         room: &mut Room,
-        mut each: impl FnMut(usize, Result<&[u8], ()>),
+        mut each: impl FnMut(usize, usize, Result<&[u8], ()>),
     ) -> usize {
         let number = self.parts.partition_point(|part| part.first + part.groups <= groups.start);
         let Some(part) = self.parts.get(number) else { return 0 };
@@ -148,7 +150,7 @@ impl Dump {
                 None => self.read_span(part, span, &mut room.octets).then_some(&room.octets[..]),
             });
             let entries = octets.and_then(|octets| entries_of(number, first + at, octets));
-            each(groups.start + at, entries.ok_or(()));
+            each(number, groups.start + at, entries.ok_or(()));
         }
         count
     }

@@ -17,7 +17,7 @@ use wire::Name;
 use wire::rrset::RrsetList;
 
 use super::read::{Dump, Room};
-use super::{FLAGS_AT, IS_PROVEN, entry_octets, is_worth_it};
+use super::{BESIDE_PARTS, FLAGS_AT, IS_PROVEN, entry_octets, is_worth_it};
 use crate::entry::{self, Entry};
 use crate::primitives::{AtomicU64, zeroed};
 use crate::shard::Put;
@@ -32,6 +32,10 @@ const RUN_GROUPS: usize = 64;
 pub struct Loaded {
     /// Are there now.
     pub entries: usize,
+    /// Of the spans that deny names, are there now.
+    pub spans: usize,
+    /// Of servers something is known now.
+    pub servers: usize,
     /// Had expired, or something newer is known.
     pub passed_over: usize,
     /// Were no entries.
@@ -57,7 +61,7 @@ pub(crate) struct Restoring {
     /// The next group that the thread looks at.
     next: AtomicUsize,
     /// As in [`Loaded`].
-    counts: [AtomicUsize; 4],
+    counts: [AtomicUsize; 6],
 }
 
 impl Restoring {
@@ -68,14 +72,15 @@ impl Restoring {
     }
 
     fn loaded(&self) -> Loaded {
-        let [entries, passed_over, wrong, damaged] =
+        let [entries, spans, servers, passed_over, wrong, damaged] =
             self.counts.each_ref().map(|count| count.load(Ordering::Relaxed));
-        Loaded { entries, passed_over, wrong, damaged }
+        Loaded { entries, spans, servers, passed_over, wrong, damaged }
     }
 
     fn add(&self, more: &Loaded) {
-        let Loaded { entries, passed_over, wrong, damaged } = *more;
-        for (count, more) in self.counts.iter().zip([entries, passed_over, wrong, damaged]) {
+        let Loaded { entries, spans, servers, passed_over, wrong, damaged } = *more;
+        let more = [entries, spans, servers, passed_over, wrong, damaged];
+        for (count, more) in self.counts.iter().zip(more) {
             count.fetch_add(more, Ordering::Relaxed);
         }
     }
@@ -87,8 +92,8 @@ impl Cache {
         let begun = zeroed(dump.groups().div_ceil(64));
         let (next, counts) = (AtomicUsize::new(0), Default::default());
         let restoring = Restoring { dump, begun, next, counts };
-        *self.restoring.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(restoring));
-        self.is_restoring.store(true, Ordering::Release);
+        *self.core.restoring.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(restoring));
+        self.core.is_restoring.store(true, Ordering::Release);
     }
 
     /// Takes in some more of the dump. For a thread that has time; several may.
@@ -102,9 +107,9 @@ impl Cache {
         let count = restoring.dump.read_some(
             from..all.min(from + RUN_GROUPS),
             &mut Room::default(),
-            |group, entries| {
+            |part, group, octets| {
                 if restoring.claim(group) {
-                    self.take_in_group(&restoring.dump, entries, now, &mut loaded);
+                    self.take_in_group(&restoring.dump, (part, octets), now, &mut loaded);
                 }
             },
         );
@@ -123,31 +128,40 @@ impl Cache {
         let Some(restoring) = self.being_restored() else { return };
         let group = restoring.dump.group_of(name).filter(|group| restoring.claim(*group));
         let Some(group) = group else { return };
-        let now = restoring.dump.opened.max(Moment(self.shared.clock.load(Ordering::Relaxed)));
+        let now = restoring.dump.opened.max(Moment(self.core.shared.clock.load(Ordering::Relaxed)));
         let mut loaded = Loaded::default();
-        restoring.dump.read_some(group..group + 1, &mut Room::default(), |_, entries| {
-            self.take_in_group(&restoring.dump, entries, now, &mut loaded);
+        restoring.dump.read_some(group..group + 1, &mut Room::default(), |part, _, octets| {
+            self.take_in_group(&restoring.dump, (part, octets), now, &mut loaded);
         });
         restoring.add(&loaded);
     }
 
     fn being_restored(&self) -> Option<Arc<Restoring>> {
-        self.restoring.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.core.restoring.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn end_restoring(&self, ended: &Arc<Restoring>) {
-        let mut restoring = self.restoring.write().unwrap_or_else(PoisonError::into_inner);
+        let mut restoring = self.core.restoring.write().unwrap_or_else(PoisonError::into_inner);
         if restoring.as_ref().is_some_and(|current| Arc::ptr_eq(current, ended)) {
             *restoring = None;
-            self.is_restoring.store(false, Ordering::Release);
+            self.core.is_restoring.store(false, Ordering::Release);
         }
     }
 
-    fn take_in_group(&self, dump: &Dump, entries: Result<&[u8], ()>, now: Moment, loaded: &mut Loaded) {
-        let Ok(mut rest) = entries else {
+    fn take_in_group(
+        &self,
+        dump: &Dump,
+        (part, octets): (usize, Result<&[u8], ()>),
+        now: Moment,
+        loaded: &mut Loaded,
+    ) {
+        let Ok(mut rest) = octets else {
             loaded.damaged += 1;
             return;
         };
+        if part < BESIDE_PARTS {
+            return self.take_in_beside(dump, part, rest, loaded);
+        }
         let mut copy = Vec::new();
         while !rest.is_empty() {
             let Some((octets, after)) = split_entry(rest) else {
@@ -175,16 +189,16 @@ impl Cache {
         // What is older than the clock was stored when it began, with less to live.
         let before_clock_ms = age_ms.saturating_sub(dump.opened.0);
         let lost = u32::try_from(before_clock_ms.div_ceil(1000)).unwrap_or(u32::MAX);
-        let limits = self.shared.limits();
+        let limits = self.core.shared.limits();
         let ttl = limits.ttl_of(key.subject, entry, None, now).min(entry.ttl).saturating_sub(lost);
         let entry = Entry { stored: Moment(dump.opened.0.saturating_sub(age_ms)), ttl, ..*entry };
         if !is_worth_it(&limits, key, &entry, now) {
             return false;
         }
-        let hash = self.shared.secret.hash(key.name.octets());
-        let (_, shard) = self.shard_of(hash);
-        let put = Put { shared: &self.shared, home: shard.index.home(hash), key, entry: &entry, now };
-        shard.restore(&put, is_proven)
+        let hash = self.core.shared.secret.hash(key.name.octets());
+        let (shard, mut writer) = self.writing(key.name, hash);
+        let put = Put { shared: &self.core.shared, home: shard.index.home(hash), key, entry: &entry, now };
+        shard.restore(&mut writer, &put, is_proven)
     }
 }
 

@@ -1,6 +1,8 @@
 use super::restore::checked;
 use super::*;
 use crate::entry::{Copied, Kind, Rank};
+use crate::index::Which;
+use crate::store::Cache;
 use crate::{Flush, Settings};
 use wire::name::NameBuf;
 use wire::rrset::{RdataList, RdataListBuf, RrsetList};
@@ -67,6 +69,19 @@ fn ttl_left(cache: &Cache, number: u32, now: u64) -> Option<u32> {
     let entry = cache.peek(&Key::rrset(&owner, 1), &mut copied)?;
     assert_eq!(entry.rdatas.iter().next(), Some(&number.to_be_bytes()[..]));
     entry.ttl_left(Moment(now))
+}
+
+/// Where the part of the first shard begins: those before it have one group each, without anything.
+fn first_part() -> usize {
+    HEADER_OCTETS + "about".len() + BESIDE_PARTS * (PART_OCTETS + END_OCTETS)
+}
+
+fn all_are_sound(cache: &Cache) {
+    for shard in cache.core.layout().shards() {
+        for ring in [Which::Small, Which::Main] {
+            shard.each(&cache.core.shared, ring, |octets, _| assert!(checked(octets).is_some()));
+        }
+    }
 }
 
 /// Into a store of another size, with another secret, whose clock begins anew.
@@ -207,7 +222,7 @@ fn damage_is_found() {
                 asked.flush(&Flush::All, Moment(0));
             }
             let cut = open(&octets[..at], &situation);
-            assert!(cut.is_err() || cut.is_ok_and(|dump| dump.missing() == 1), "{at} octets");
+            assert!(cut.is_err() || cut.is_ok_and(|dump| dump.missing() > 0), "{at} octets");
         }
     }
 }
@@ -219,14 +234,14 @@ fn strangers_write_dumps() {
     put(&old, 1, 1_000, Security::Secure, Moment(1_000));
     let situation = situation(1_000, 100);
     let octets = written(&old, &situation);
-    let part = HEADER_OCTETS + "about".len();
+    let part = first_part();
     let group = part + PART_OCTETS + END_OCTETS;
     let new = cache(1 << 20, 2);
     for at in part..octets.len() {
         for value in [0, 1, 0x41, 0x7f, 0xff] {
             let mut forged = octets.clone();
             forged[at] = value;
-            let sum = checksum_of_group(0, 0, &forged[group + SUM_OCTETS..]);
+            let sum = checksum_of_group(BESIDE_PARTS, 0, &forged[group + SUM_OCTETS..]);
             forged[group..group + SUM_OCTETS].copy_from_slice(&sum.to_le_bytes());
             let sum = checksum(&forged[part..part + PART_OCTETS - 8]);
             forged[part + PART_OCTETS - 8..part + PART_OCTETS].copy_from_slice(&sum.to_le_bytes());
@@ -234,8 +249,7 @@ fn strangers_write_dumps() {
             new.restore(dump);
             let _ = ttl_left_of_anything(&new, 1);
             rest(&new, situation.now);
-            new.walk(0, Which::Small, |octets, _| assert!(checked(octets).is_some()));
-            new.walk(0, Which::Main, |octets, _| assert!(checked(octets).is_some()));
+            all_are_sound(&new);
             new.flush(&Flush::All, Moment(0));
         }
     }
@@ -261,7 +275,7 @@ fn strangers_write_much_of_it() {
     (0..40).for_each(|number| put(&old, number, 1_000, Security::Secure, Moment(1_000)));
     let situation = situation(1_000, 100);
     let octets = written(&old, &situation);
-    let (part, new) = (HEADER_OCTETS + "about".len(), cache(1 << 20, 2));
+    let (part, new) = (first_part(), cache(1 << 20, 2));
     let (mut state, mut taken, mut refused) = (0x9e37_79b9_7f4a_7c15_u64, 0, 0);
     let mut random = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -283,8 +297,7 @@ fn strangers_write_much_of_it() {
                     assert!(ttl_left_of_anything(&new, number).is_none_or(|ttl| ttl <= 86_400))
                 });
                 taken += usize::from(rest(&new, situation.now).entries > 0);
-                new.walk(0, Which::Small, |octets, _| assert!(checked(octets).is_some()));
-                new.walk(0, Which::Main, |octets, _| assert!(checked(octets).is_some()));
+                all_are_sound(&new);
                 new.flush(&Flush::All, Moment(0));
             }
             Err(_) => refused += 1,
@@ -296,7 +309,7 @@ fn strangers_write_much_of_it() {
 /// Puts right checksums where they belong, as far as what is there says where that is.
 fn mend(forged: &mut [u8], part: usize) {
     if let Some(header) = forged.get(..part) {
-        let sum = checksum_of(&header[..HEADER_OCTETS - 8], &header[HEADER_OCTETS..]);
+        let sum = checksum_of(&header[..HEADER_OCTETS - 8], &header[HEADER_OCTETS..][.."about".len()]);
         forged[HEADER_OCTETS - 8..HEADER_OCTETS].copy_from_slice(&sum.to_le_bytes());
     }
     let Some(fields) = forged.get(part..part + PART_OCTETS - 8) else { return };
@@ -309,7 +322,7 @@ fn mend(forged: &mut [u8], part: usize) {
         let end = long(forged, ends + group * END_OCTETS) as usize;
         let place = data.saturating_add(begin)..data.saturating_add(end);
         if let Some(octets) = forged.get_mut(place).filter(|octets| octets.len() > SUM_OCTETS) {
-            let sum = checksum_of_group(0, group, &octets[SUM_OCTETS..]);
+            let sum = checksum_of_group(BESIDE_PARTS, group, &octets[SUM_OCTETS..]);
             octets[..SUM_OCTETS].copy_from_slice(&sum.to_le_bytes());
         }
         begin = end;
@@ -318,4 +331,170 @@ fn mend(forged: &mut [u8], part: usize) {
 
 fn ttl_left_of_anything(cache: &Cache, number: u32) -> Option<u32> {
     cache.peek(&Key::rrset(&name(number), 1), &mut Copied::new())?.ttl_left(Moment(1_000))
+}
+
+const NSEC_TTL: u32 = 1_000;
+
+/// A validated span: NSEC of `owner` to `next` in `zone`, or its SOA.
+fn put_span(cache: &Cache, zone: &str, owner: &str, next: Option<&str>, now: Moment) {
+    let text = |text: &str| NameBuf::from_text(text).unwrap();
+    let (zone, owner) = (text(zone), text(owner));
+    let rdata =
+        next.map_or(b"soa".to_vec(), |next| [text(next).octets(), &[0, 6, 0x40, 0, 0, 0, 0, 3]].concat());
+    let rdatas: RdataListBuf = [&rdata[..]].into_iter().collect();
+    let signatures: RdataListBuf =
+        [&[0, 47, 13, owner.label_count() as u8, 0, 0, 0, 9][..]].into_iter().collect();
+    let rtype = if next.is_some() { 47 } else { 6 };
+    let (rdatas, signatures) = (rdatas.list(), signatures.list());
+    let set = wire::rrset::Rrset { owner: &owner, rtype, ttl: NSEC_TTL, rdatas, signatures };
+    assert!(cache.denials().put(&zone, &set, now));
+}
+
+/// The least TTL of what denies a name in a zone.
+fn denied(cache: &Cache, zone: &str, name: &str, now: u64) -> Option<u32> {
+    let text = |text: &str| NameBuf::from_text(text).unwrap();
+    let mut sets = wire::rrset::RrsetListBuf::new();
+    let found = cache.denials().collect(&text(zone), &text(name), Moment(now), &mut sets);
+    found.then(|| sets.list().iter().map(|set| set.ttl).min())?
+}
+
+fn with_spans() -> Cache {
+    let old = cache(1 << 20, 1);
+    for zone in ["example.", "test."] {
+        put_span(&old, zone, zone, None, Moment(100_000));
+        put_span(&old, zone, zone, Some(&format!("m.{zone}")), Moment(100_000));
+        put_span(&old, zone, &format!("m.{zone}"), Some(zone), Moment(100_000));
+    }
+    old
+}
+
+/// Spans come back with what is left of them, but for zones that were flushed meanwhile, and what is newer stays.
+#[test]
+fn spans_come_back() {
+    let old = with_spans();
+    let octets = written(&old, &situation(200_000, 1_000));
+    let new = cache(4 << 20, 2);
+    new.restore(open(&octets, &situation(5_000, 1_050)).unwrap());
+    new.flush(&Flush::Tree(NameBuf::from_text("test.").unwrap()), Moment(5_000));
+    put_span(&new, "example.", "example.", None, Moment(5_000));
+    let all = rest(&new, Moment(5_000));
+    assert_eq!(all, Loaded { spans: 2, passed_over: 4, ..Loaded::default() });
+    assert_eq!(denied(&new, "example.", "a.example.", 5_000), Some(850), "100 s and 50 s old");
+    assert_eq!(denied(&new, "example.", "z.example.", 5_000), Some(850));
+    assert_eq!(denied(&new, "test.", "a.test.", 5_000), None, "flushed");
+    let late = cache(1 << 20, 2);
+    let all = loaded(&late, &octets, &situation(5_000, 2_000)).unwrap();
+    assert_eq!((all.spans, denied(&late, "example.", "a.example.", 5_000)), (0, None), "all have ended");
+}
+
+/// Those of an hour are no longer than settings of today say.
+#[test]
+fn spans_are_capped() {
+    let octets = written(&with_spans(), &situation(100_000, 1_000));
+    let limits = Limits { negative_ttl_max: 60, ..Limits::default() };
+    let new = Cache::with(&Settings { limits, ..Settings::default() }, [2; 3]);
+    loaded(&new, &octets, &situation(5_000, 1_000)).unwrap();
+    assert_eq!(denied(&new, "example.", "a.example.", 5_000), Some(60));
+}
+
+/// Of many spans a damaged group costs its own.
+#[test]
+fn damage_costs_a_group_of_spans() {
+    let old = cache(32 << 20, 1);
+    for zone in (0..64).map(|number| format!("z{number}.")) {
+        put_span(&old, &zone, &zone, None, Moment(1_000));
+        for number in 0..9 {
+            let [owner, next] = [number, number + 1].map(|number| format!("h{number}.{zone}"));
+            put_span(&old, &zone, &owner, Some(&next), Moment(1_000));
+        }
+    }
+    let situation = situation(1_000, 100);
+    let octets = written(&old, &situation);
+    let whole = loaded(&cache(32 << 20, 2), &octets, &situation).unwrap();
+    assert_eq!((whole.spans, whole.damaged), (640, 0));
+    let mut damaged = octets.clone();
+    // In the middle of what the last of the zones has.
+    let at = octets.windows(4).rposition(|octets| octets == b"\x03z63").unwrap();
+    damaged[at] ^= 1;
+    let rest = loaded(&cache(32 << 20, 2), &damaged, &situation).unwrap();
+    assert_eq!((rest.damaged, rest.wrong), (1, 0));
+    assert!(rest.spans < 640 && rest.spans > 480, "{rest:?}");
+}
+
+/// What servers did comes back, but for what is secret, and what does not outlast a minute.
+#[test]
+fn servers_come_back() {
+    let old = cache(1 << 20, 1);
+    let [near, far, new_one]: [std::net::SocketAddr; 3] =
+        ["192.0.2.1:53", "[2001:db8::1]:53", "192.0.2.3:53"].map(|text| text.parse().unwrap());
+    old.servers().update(&near, Moment(50_000), |quality| {
+        quality.answered(2_000);
+        quality.edns = crate::Edns::Works(1232);
+        quality.cookie = crate::Cookie::from_octets(&[7; 24]).unwrap();
+        quality.case = crate::Case::Lost;
+    });
+    let zone = old.servers().zone(&name(1));
+    old.servers().update(&far, Moment(60_000), |quality| {
+        quality.answered(90_000);
+        quality.is_tcp_only = true;
+        (0..5).for_each(|_| quality.timed_out(zone, Moment(60_000)));
+    });
+    let octets = written(&old, &situation(60_000, 1_000));
+    let new = cache(4 << 20, 2);
+    new.servers().update(&far, Moment(2_000), |quality| quality.answered(70_000));
+    let all = loaded(&new, &octets, &situation(2_000_000, 1_060)).unwrap();
+    assert_eq!(all, Loaded { servers: 1, passed_over: 1, ..Loaded::default() });
+    let known = new.servers().read(&near);
+    let expected = crate::Quality {
+        rtt_us: 2_000,
+        variation_us: 1_000,
+        edns: crate::Edns::Works(1232),
+        case: crate::Case::Lost,
+        updated: Moment(1_930_000),
+        ..crate::Quality::default()
+    };
+    assert_eq!(known, expected);
+    assert_eq!(new.servers().read(&far).rtt_us, 70_000, "what was measured since");
+    assert_eq!(new.servers().read(&new_one), crate::Quality::default());
+    let alone = cache(4 << 20, 2);
+    loaded(&alone, &octets, &situation(2_000_000, 1_060)).unwrap();
+    let far = alone.servers().read(&far);
+    assert!(far.is_tcp_only && far.timeouts == 0 && far.backoff_until == Moment(0), "{far:?}");
+    let old_one = cache(4 << 20, 2);
+    let late = loaded(&old_one, &octets, &situation(2_000_000, 1_000 + 86_401)).unwrap();
+    assert_eq!(late.servers, 0, "of yesterday");
+}
+
+/// Octets of spans and servers that anybody may have written: no panic.
+#[test]
+fn strangers_write_spans_and_servers() {
+    let old = with_spans();
+    old.servers()
+        .update(&"192.0.2.1:53".parse().unwrap(), Moment(100_000), |quality| quality.answered(2_000));
+    let situation = situation(100_000, 1_000);
+    let octets = written(&old, &situation);
+    let dump = open(&octets, &situation).unwrap();
+    let (mut parts, mut group) = (Vec::new(), 0);
+    while group < dump.groups() {
+        let each = |part: usize, _, octets: Result<&[u8], ()>| parts.push((part, octets.unwrap().to_vec()));
+        group += dump.read_some(group..group + 1, &mut Default::default(), each);
+    }
+    assert!(parts.iter().filter(|(part, octets)| *part < BESIDE_PARTS && !octets.is_empty()).count() >= 3);
+    for (part, octets) in parts.iter().filter(|(part, _)| *part < BESIDE_PARTS) {
+        for at in 0..octets.len() {
+            for value in [0, 1, 0x41, 0x7f, 0xff] {
+                let mut forged = octets.clone();
+                forged[at] = value;
+                let (new, mut loaded) = (cache(1 << 20, 2), Loaded::default());
+                new.take_in_beside(&dump, *part, &forged, &mut loaded);
+                denied(&new, "example.", "a.example.", 100_000);
+                denied(&new, ".", "a.example.", 100_000);
+            }
+            new_one(&dump, *part, &octets[..at]);
+        }
+    }
+}
+
+fn new_one(dump: &Dump, part: usize, octets: &[u8]) {
+    cache(1 << 20, 2).take_in_beside(dump, part, octets, &mut Loaded::default());
 }

@@ -55,7 +55,7 @@ impl Shard {
         let word = Slot::new(home.tag(key.subject), which, place);
         let Some(slot) = self.index.find(&home, word) else { return };
         if shared.limits().last_use(key.subject, fixed.end()) <= now
-            || shared.marks.hide(&shared.secret, key.name, self.number, word)
+            || shared.marks.hide(&shared.secret, key.name, word)
         {
             writer.counts.expired += 1;
             return self.take_out(writer, slot);

@@ -29,9 +29,8 @@ struct Neighbours {
 }
 
 impl Shard {
-    /// Keeps an entry that was asked for at `asked`, or says that it does not.
-    pub(crate) fn put(&self, put: &Put<'_>, asked: Moment) -> bool {
-        let writer = &mut *self.lock();
+    /// Keeps an entry that was asked for at `asked`, or says that it does not. Under the lock.
+    pub(crate) fn put(&self, writer: &mut Writer, put: &Put<'_>, asked: Moment) -> bool {
         put.shared.note_time(put.now);
         let may_be = rank::is_kept(put.key, put.entry) && !put.shared.marks.refuse(put.key.name, asked);
         let is_kept = may_be && self.weigh(writer, put);
@@ -46,9 +45,8 @@ impl Shard {
         self.write(writer, put, &Entry { ttl, ..*put.entry }, &neighbours)
     }
 
-    /// Takes in an entry that was dumped, unless something newer is known of its name, or it was flushed since. `is_proven`: it was of use before.
-    pub(crate) fn restore(&self, put: &Put<'_>, is_proven: bool) -> bool {
-        let writer = &mut *self.lock();
+    /// Takes in an entry that was dumped, unless something newer is known of its name, or it was flushed since. `is_proven`: it was of use before. Under the lock.
+    pub(crate) fn restore(&self, writer: &mut Writer, put: &Put<'_>, is_proven: bool) -> bool {
         let Some(neighbours) = self.look_around(writer, put) else { return false };
         let is_known = neighbours.present.is_some() || neighbours.out.iter().any(Option::is_some);
         if is_known || put.shared.marks.refuse(put.key.name, put.entry.stored) {
@@ -130,7 +128,8 @@ impl Shard {
         // The room may have been made of the key's own old copy; then its slot is free, and still its own. Or that was moved.
         let was_main = was_main || is_main(present);
         let free = present.or_else(|| self.index.free_slot(&put.home));
-        let Some(slot) = free.or_else(|| self.make_slot(writer, &put.home, neighbours)) else { return false };
+        let may_go = |slot| !neighbours.protected.contains(&Some(slot));
+        let Some(slot) = free.or_else(|| self.make_slot(writer, &put.home, may_go)) else { return false };
         self.count_out(writer, self.index.load(slot));
         let place = self.ring(which).append(&mut writer.heads[which as usize], octets);
         self.index.store(slot, Slot::new(tag, which, place));
@@ -143,11 +142,15 @@ impl Shard {
         true
     }
 
-    /// A slot of buckets that are full; `None`: all are of the same name, and worth more.
-    fn make_slot(&self, writer: &mut Writer, home: &Home, neighbours: &Neighbours) -> Option<usize> {
+    /// A slot of buckets that are full, of those that `may_go`.
+    pub(super) fn make_slot(
+        &self,
+        writer: &mut Writer,
+        home: &Home,
+        may_go: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
         writer.turn = writer.turn.wrapping_add(1);
-        let slot =
-            self.index.victim(home, writer.turn, |slot| !neighbours.protected.contains(&Some(slot)))?;
+        let slot = self.index.victim(home, writer.turn, may_go)?;
         self.take_out(writer, slot);
         writer.counts.evicted_index += 1;
         Some(slot)

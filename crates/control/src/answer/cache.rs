@@ -22,7 +22,7 @@ pub(super) fn answer(
         CacheCommand::Show { name } => {
             let mut entries = Vec::new();
             let name = name_of(name)?;
-            recursion.cache.show(&name, |subject, entry| entries.push(line(&name, subject, entry, now)));
+            recursion.cache().show(&name, |subject, entry| entries.push(line(&name, subject, entry, now)));
             for entry in entries {
                 reply(Reply::CacheEntry(entry))?;
             }
@@ -39,7 +39,7 @@ pub(super) fn answer(
                 Some(name) if *tree => Flush::Tree(name),
                 Some(name) => Flush::Name(name),
             };
-            let entries = recursion.cache.flush(&flush, now) as u64;
+            let entries = recursion.cache().flush(&flush, now) as u64;
             recursion.forget_zones();
             reply(Reply::Flushed { entries })?;
         }
@@ -71,14 +71,14 @@ pub(super) fn name_of(text: &str) -> Result<NameBuf, String> {
 }
 
 fn stats(recursion: &Recursion) -> CacheStats {
-    let counts = recursion.cache.counts();
+    let counts = recursion.cache().counts();
     let asked =
         recursion.counts().into_iter().fold(recursive::Counters::default(), |sum, of| sum.sum(of.answers));
     CacheStats {
         entries: counts.entries,
         entry_octets: counts.octets,
-        octets: recursion.cache.octets() as u64,
-        resident_octets: recursion.cache.resident_octets() as u64,
+        octets: recursion.cache().octets() as u64,
+        resident_octets: recursion.cache().resident_octets() as u64,
         hits: asked.hits,
         misses: asked.misses,
         puts: counts.puts,
@@ -164,7 +164,7 @@ pub(super) fn explain(
         None => code.to_string(),
     };
     let mut kept = Vec::new();
-    recursion.cache.show(&name, |subject, entry| kept.push(line(&name, subject, entry, now)));
+    recursion.cache().show(&name, |subject, entry| kept.push(line(&name, subject, entry, now)));
     let explanation = Explanation {
         rcode: rcode::mnemonic(outcome.rcode).map_or_else(|| outcome.rcode.to_string(), str::to_owned),
         security: outcome.security.map(|found| security(found).into()),

@@ -70,7 +70,7 @@ impl Seen<'_> {
         let mut copied = Copied::new();
         let mut next = Some(name).filter(|name| name.label_count() >= labels_min);
         while let Some(zone) = next {
-            if let Some(cut) = self.recursion.cache.peek(&Key::cut(zone), &mut copied)
+            if let Some(cut) = self.recursion.cache().peek(&Key::cut(zone), &mut copied)
                 && cut.ttl_left(self.now).is_some()
             {
                 return Some(self.of_cut(zone, &cut));
@@ -91,7 +91,7 @@ impl Seen<'_> {
             }
             let mut copied = Copied::new();
             for rtype in [rtype::A, rtype::AAAA] {
-                if let Some(entry) = self.recursion.cache.peek(&Key::rrset(&server, rtype), &mut copied) {
+                if let Some(entry) = self.recursion.cache().peek(&Key::rrset(&server, rtype), &mut copied) {
                     addresses.extend(entry.rdatas.iter().filter_map(address));
                 }
             }
@@ -124,7 +124,8 @@ impl Seen<'_> {
     }
 
     fn quality(&self, line: ServerLine, zone: &Name, socket: SocketAddr) -> ServerLine {
-        let servers = self.recursion.cache.servers();
+        let cache = self.recursion.cache();
+        let servers = cache.servers();
         let quality = servers.read(&socket);
         let ip = socket.ip();
         let has_family = if ip.is_ipv4() { self.settings.has_ipv4 } else { self.settings.has_ipv6 };

@@ -78,7 +78,7 @@ impl Recursion {
         self.take_in_all();
         let premises = self.premises_text();
         let mut buffered = BufWriter::with_capacity(BUFFER_OCTETS, file);
-        let entries = self.cache.write_dump(&mut buffered, &self.situation(), premises.as_bytes())?;
+        let entries = self.cache().write_dump(&mut buffered, &self.situation(), premises.as_bytes())?;
         buffered.flush()?;
         Ok(entries)
     }
@@ -145,7 +145,7 @@ impl Recursion {
     }
 
     fn restore_from(&self, kept: Kept) -> Result<(), String> {
-        if kept.octets > (self.cache.octets() as u64).saturating_mul(FILE_TIMES_MAX) {
+        if kept.octets > (self.cache().octets() as u64).saturating_mul(FILE_TIMES_MAX) {
             return Err(format!("{} octets are more than such a cache has", kept.octets));
         }
         // Whoever looks for a name waits for the disk else.
@@ -162,9 +162,9 @@ impl Recursion {
                 "of the cache that was kept {} is left out, as settings have changed",
                 below(&flush)
             );
-            self.cache.flush(&flush, self.now());
+            self.cache().flush(&flush, self.now());
         }
-        self.cache.restore(dump);
+        self.cache().restore(dump);
         Ok(())
     }
 
@@ -177,12 +177,12 @@ impl Recursion {
     fn take_in_all(&self) {
         let started = Instant::now();
         let restored = loop {
-            let restored = self.cache.take_in(self.now());
+            let restored = self.cache().take_in(self.now());
             if restored.is_done {
                 break restored;
             }
         };
-        let cache::dump::Loaded { entries, passed_over, wrong, damaged } = restored.loaded;
+        let cache::dump::Loaded { entries, spans, servers, passed_over, wrong, damaged } = restored.loaded;
         if damaged + wrong > 0 {
             let groups = count(damaged, "group is");
             tracing::warn!(
@@ -193,7 +193,13 @@ impl Recursion {
         }
         if entries + passed_over > 0 {
             let (after, taken) = (Span(started.elapsed()), entries_text(entries));
-            tracing::info!(entries, passed_over, "took in {taken} of the cache that was kept in {after}");
+            tracing::info!(
+                entries,
+                spans,
+                servers,
+                passed_over,
+                "took in {taken} of the cache that was kept in {after}"
+            );
         }
     }
 }

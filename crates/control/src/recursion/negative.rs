@@ -118,7 +118,7 @@ impl Recursion {
     /// Has workers go by the negative trust anchors of now, and forgets what was learned at and below a name.
     fn renew(&self, name: &NameBuf) {
         self.change(|terms| terms.resolve.anchors.set_negative(name, None));
-        self.cache.flush(&Flush::Tree(name.clone()), self.now());
+        self.cache().flush(&Flush::Tree(name.clone()), self.now());
         self.forget_zones();
     }
 }

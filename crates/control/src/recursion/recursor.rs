@@ -146,7 +146,7 @@ impl Recursor {
     ) -> Served {
         let Context { transport, is_proved, .. } = *context;
         let client = Client { transport, address: &context.client, is_proved, is_of_ours };
-        let known = (&self.terms.policy, &self.shared.cache);
+        let known = (&self.terms.policy, &*self.terms.cache);
         let answers = &mut self.replies.answers;
         let served = match plain {
             Some(plain) => answers.serve_plain(query, plain, &client, known, time, room),
@@ -326,7 +326,7 @@ impl Recursor {
         resolver.tick(&mut world);
         // Who got something by that waits no more.
         let is_out = self.resolver.is_network_out(Moment(time.now.0.saturating_sub(OUTAGE_MS_MAX)));
-        let known = (&self.terms.policy, &self.shared.cache);
+        let known = (&self.terms.policy, &*self.terms.cache);
         self.replies.expire(is_out, known, time.now, driver);
         self.watch_network(time.now);
     }
@@ -368,8 +368,8 @@ impl Recursor {
         time: Time,
         driver: &'p mut Driver<'d, Message>,
     ) -> (&'p mut Resolver, Outside<'p, 'd>) {
-        let Recursor { shared, terms, resolver, replies, own, .. } = self;
-        (resolver, Outside { time, shared, terms, driver, zones, own, replies })
+        let Recursor { terms, resolver, replies, own, .. } = self;
+        (resolver, Outside { time, terms, driver, zones, own, replies })
     }
 }
 

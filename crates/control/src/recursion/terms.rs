@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use auth::access::Prefix;
+use cache::Cache;
 use net::{Ports, UpstreamSettings};
 use recursive::policy::Policy;
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection};
@@ -37,6 +38,10 @@ pub(crate) struct Terms {
     pub version: u64,
     /// What kept data depend on.
     pub(super) premises: Arc<Premises>,
+    /// What has been learned, where it lies now.
+    pub(super) cache: Arc<Cache>,
+    /// Octets that it is to take.
+    pub(super) cache_octets: usize,
     /// How long what is learned from now on is kept.
     pub(super) limits: cache::Limits,
     /// Anybody may recurse.
@@ -62,7 +67,7 @@ impl Terms {
     pub(crate) fn new(
         settings: &Settings,
         server: &auth::Server,
-        version: u64,
+        (version, cache): (u64, Arc<Cache>),
     ) -> Result<Terms, Vec<String>> {
         let resolver = &settings.resolver;
         let resolve = resolve(settings)?;
@@ -71,6 +76,8 @@ impl Terms {
         Ok(Terms {
             version,
             premises: Arc::new(Premises::of(settings, &resolve.anchors)),
+            cache,
+            cache_octets: cache_octets(settings),
             limits: limits(settings),
             is_open: policy::is_open(settings, &policy.clients),
             logs_failures: resolver.log_failures,
@@ -91,6 +98,11 @@ impl Terms {
             );
         }
     }
+}
+
+/// Octets of the cache.
+pub(super) fn cache_octets(settings: &Settings) -> usize {
+    usize::try_from(settings.resolver.cache_octets).unwrap_or(usize::MAX)
 }
 
 /// How long things are kept.

@@ -17,7 +17,6 @@ use super::terms::Terms;
 /// What an event can do.
 pub(super) struct Outside<'a, 'd> {
     pub time: Time,
-    pub shared: &'a Recursion,
     pub terms: &'a Terms,
     pub driver: &'a mut Driver<'d, Message>,
     pub zones: &'a CatalogView<'a>,
@@ -51,11 +50,11 @@ impl World for Outside<'_, '_> {
     }
 
     fn cache(&self) -> &Cache {
-        &self.shared.cache
+        &self.terms.cache
     }
 
     fn servers(&self) -> &Servers {
-        self.shared.cache.servers()
+        self.terms.cache.servers()
     }
 
     fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent> {
@@ -100,7 +99,7 @@ impl World for Outside<'_, '_> {
     }
 
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
-        let known = (&self.terms.policy, &self.shared.cache);
+        let known = (&self.terms.policy, &*self.terms.cache);
         self.replies.done(waiter, outcome, known, self.time, self.driver);
     }
 }

@@ -49,8 +49,9 @@ section! {
     pub struct ResolverSettings in "resolver" {
         /// Whether there is one.
         enabled: bool = false, Range::Any, start;
-        /// Memory for what is learned, all of it: names, denials, zone cuts, servers, keys.
-        cache_octets: u64 = 256 << 20, Range::Number("octets", CACHE_OCTETS_MIN, CACHE_OCTETS_MAX), start;
+        /// Memory for what is learned, all of it: names, denials, zone cuts, servers, keys. A change moves what is kept; of what there is no more room for, that goes which was not
+        /// asked for lately.
+        cache_octets: u64 = 256 << 20, Range::Number("octets", CACHE_OCTETS_MIN, CACHE_OCTETS_MAX), live;
         /// Folder for what outlives the process: what was learned, the states of trust anchors (RFC 5011), negative trust anchors. Empty: the cache begins empty, and trust anchors are those of
         /// the settings or built in.
         state_directory: PathBuf = PathBuf::new(), Range::Any, start;

@@ -39,7 +39,7 @@ impl Recursion {
         self.change(|_| {});
         if changes.iter().any(|change| matches!(change, Change::Revoked(_) | Change::NoneLeft)) {
             // Whatever a chain from it has proved is proved no more.
-            self.cache.flush(&Flush::All, self.now());
+            self.cache().flush(&Flush::All, self.now());
         }
     }
 

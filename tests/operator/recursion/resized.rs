@@ -1,0 +1,84 @@
+//! The cache with more memory and with less, while it is asked.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use zonda_tests::exchange::udp;
+use zonda_tests::message::Query;
+use zonda_tests::patience::await_or;
+use zonda_tests::response::Response;
+use zonda_tests::rtype;
+
+use super::internet::{Resolver, in_internet};
+use super::kept::fill;
+
+/// RD (RFC 1035 4.1.1).
+const RECURSION_DESIRED: u16 = 0x0100;
+/// RFC 1035 4.1.1.
+const NXDOMAIN: u16 = 3;
+/// Names that are learned: half of what the smallest of the caches has room for.
+const NAMES: usize = 4_000;
+/// No client waits longer for what is kept. A scheduler's slice, as builds for tests clear memory by themselves and cores are shared.
+const LATE: Duration = Duration::from_millis(200);
+
+fn stats(resolver: &Resolver) -> serde_json::Value {
+    serde_json::from_str(&resolver.ctl(&["--json", "cache", "stats"])).expect("one reply")
+}
+
+fn resize(resolver: &Resolver, octets: usize) {
+    let settings = fs::read_to_string(resolver.config()).expect("settings");
+    let lines = settings.lines().map(|line| match line.starts_with("cache-octets") {
+        true => format!("cache-octets = {octets}\n"),
+        false => format!("{line}\n"),
+    });
+    fs::write(resolver.config(), lines.collect::<String>()).expect("settings");
+    let said = resolver.ctl(&["reload"]);
+    assert!(!said.contains("cache-octets"), "{said}");
+}
+
+/// Larger, smaller, and larger again: each name that was learned is answered from the cache all the time, and at the end nothing was asked of anybody again.
+#[test]
+fn a_reload_makes_the_cache_larger_and_smaller() {
+    in_internet(|internet| {
+        let resolver = internet.resolver("cache-octets = 8388608\n");
+        fill(&resolver, NAMES);
+        let before = stats(&resolver);
+        // From here on the zone has nobody who could answer.
+        internet.end("plain.org.");
+        let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            let (resolver, is_over, answered) = (&resolver, &is_over, &answered);
+            scope.spawn(move || {
+                let mut number = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    number = (number + 7) % NAMES;
+                    let query =
+                        Query::new(&format!("n{number}.plain.org"), rtype::A).flags(RECURSION_DESIRED);
+                    let begun = Instant::now();
+                    let response = Response::parse(&udp(resolver.at(), &query.octets())).expect("a response");
+                    assert_eq!(response.rcode(), NXDOMAIN, "n{number}: {}", resolver.log());
+                    assert!(begun.elapsed() < LATE, "n{number} took {:?}", begun.elapsed());
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            for octets in [67_108_864_u64, 16_777_216, 8_388_608, 33_554_432] {
+                resize(resolver, octets as usize);
+                let is_done = || {
+                    let said = stats(resolver);
+                    let [all, resident] = [&said["octets"], &said["resident_octets"]].map(|one| one.as_u64());
+                    all.is_some_and(|all| all <= octets && all > octets / 100 * 98)
+                        && resident <= Some(octets)
+                };
+                await_or(|| format!("{} {}", stats(resolver), resolver.log()), is_done);
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let after = stats(&resolver);
+        assert_eq!(after["misses"], before["misses"], "{after}");
+        assert!(after["entries"].as_u64() >= Some(NAMES as u64), "{after}");
+        assert!(answered.load(Ordering::Relaxed) > 100);
+        assert_eq!(resolver.log().matches(" octets, ").count(), 4, "{}", resolver.log());
+    });
+}
