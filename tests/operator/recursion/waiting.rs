@@ -184,6 +184,11 @@ impl Bed {
         let began = Instant::now();
         let answered = send(&clients, 0, load.queries);
         let seconds = began.elapsed().as_secs_f64();
+        // On a busy machine the last ones find their places a little later; they wait for seconds.
+        let until = Instant::now() + Duration::from_secs(3);
+        while self.counted("waiting") * 100 < load.queries * 99 && Instant::now() < until {
+            std::thread::sleep(SETTLE);
+        }
         let (waiting, top) = (self.counted("waiting"), self.anonymous());
         let answered_more = send(&clients, load.queries, load.queries + load.more);
         let (waiting_more, full) = (self.counted("waiting"), self.anonymous());
