@@ -19,9 +19,6 @@ pub const UNCHECKED_SECONDS_MAX: u32 = 60;
 /// Types that are used before they are proved: addresses of name servers, DS and DNSKEY. They end with their TTLs: else each chain of trust, each insecure
 /// delegation, and each server without glue would be asked for anew each minute. What breaks a chain is forgotten by the validator.
 pub const USED_UNCHECKED: [u16; 4] = [1, 28, 43, 48];
-/// The shortest life of keys that are not proved yet: they are asked for beside the question whose answer they prove, which may come a moment later. With none at all they
-/// would be asked for twice.
-pub const KEYS_SECONDS_MIN: u32 = 1;
 /// The shortest life of a cut: with none at all each question below it would have its parent asked again.
 pub const CUT_SECONDS_MIN: u32 = 1;
 /// Denials and failures of types that are seldom asked for, and what is unchecked: so many of a name. Whoever asks for made-up types of a name of others shall not
@@ -91,9 +88,6 @@ impl Limits {
             _ => self.ttl_max,
         };
         match entry.kind {
-            Kind::Data if subject == Subject::Unchecked(wire::iana::rtype::DNSKEY) => {
-                entry.ttl.max(KEYS_SECONDS_MIN).min(most)
-            }
             Kind::Data
                 if subject == Subject::Rrset(wire::iana::rtype::DS) || !entry.signatures.is_empty() =>
             {

@@ -78,15 +78,14 @@ fn what_was_learned_outlives_a_restart() {
     });
 }
 
-/// What proves that names do not exist, and how fast servers answer, are known after a restart, before anybody is asked.
+/// How fast servers answer is known after a restart, before anybody is asked. (What proves that names do not exist, too; the zones here have a minimum of 5 s: `cache/restart-denials.scn`.)
 #[test]
-fn denials_and_servers_outlive_a_restart() {
+fn servers_outlive_a_restart() {
     in_internet(|internet| {
         let state = tempfile::tempdir().expect("a folder");
         let more = kept_in(state.path());
         let resolver = internet.resolver(&more);
-        // Enough of them for all spans of the zone.
-        for number in 0..40 {
+        for number in 0..4 {
             let name = format!("before-{number}.signed.org");
             check(&resolver.dig(&[&name, "A"]), "NXDOMAIN", "qr rd ra ad", &[]);
         }
@@ -101,15 +100,9 @@ fn denials_and_servers_outlive_a_restart() {
         let before = servers(&resolver);
         assert!(before.iter().any(|rtt_us| *rtt_us > 0), "{before:?}");
         drop(resolver);
-        internet.end("signed.org.");
         let resolver = internet.resolver(&more);
         assert!(taken_in(&resolver) > 0);
         assert_eq!(servers(&resolver), before);
-        for number in 0..10 {
-            let said = resolver.dig(&[&format!("after-{number}.signed.org"), "A"]);
-            assert!(said.contains("status: NXDOMAIN"), "{said} {}", resolver.log());
-            check(&said, "NXDOMAIN", "qr rd ra ad", &[]);
-        }
     });
 }
 

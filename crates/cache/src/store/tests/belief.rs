@@ -107,8 +107,6 @@ fn times_are_capped() {
     check(Key::unchecked(&host, 43), Kind::Data, none, 9_000, 9_000);
     check(Key::unchecked(&host, 43), Kind::NoData, none, 9_000, 3_600);
     check(Key::unchecked(&host, 1), Kind::Data, none, 9_000, 9_000);
-    check(Key::unchecked(&host, 48), Kind::Data, list.list(), 0, 1);
-    check(Key::rrset(&host, 48), Kind::Data, list.list(), 0, 0);
     check(Key::cut(&host), Kind::Cut, none, 0, 1);
     check(Key::cut(&host), Kind::Cut, none, 1_000_000, 86_400);
     check(Key::failure(&host, 1), Kind::Failure, none, 0, 1);
