@@ -108,6 +108,8 @@ pub enum TooMany {
 pub struct Access {
     /// Queries are for all, and no group says otherwise: nothing else has to be looked at.
     is_open: bool,
+    /// Groups may be of mirrors.
+    has_mirrors: bool,
     /// How often those may ask who have not shown where they are.
     limits: Option<Arc<Limits>>,
     /// Some group has a rule for queries.
@@ -128,6 +130,7 @@ impl Default for Access {
         use Rule::{All, Nobody};
         Access {
             is_open: true,
+            has_mirrors: false,
             limits: None,
             has_group_queries: false,
             is_settled: true,
@@ -160,6 +163,7 @@ impl Access {
         let is_open = defaults[Kind::Query as usize] == Rule::All && !has_group_queries;
         Ok(Access {
             is_open,
+            has_mirrors: false,
             limits: None,
             has_group_queries,
             is_settled: true,
@@ -180,6 +184,12 @@ impl Access {
     #[must_use]
     pub fn settled(self, is_settled: bool) -> Access {
         Access { is_settled, ..self }
+    }
+
+    /// The same; `has_mirrors`: groups may be of copies of zones that only a resolver is answered from ([`Group::mirrored`]).
+    #[must_use]
+    pub fn mirroring(self, has_mirrors: bool) -> Access {
+        Access { has_mirrors, ..self }
     }
 
     /// The same; `forwards`: whether updates of zones of group 1 and those after it are sent on to a primary.
@@ -211,6 +221,12 @@ impl Access {
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         self.is_open
+    }
+
+    /// Whether what is found has to be looked at before it is answered from: it may be for some, or a mirror.
+    #[inline(always)]
+    pub(crate) fn looks_at_groups(&self) -> bool {
+        !self.is_open || self.has_mirrors
     }
 
     /// Whether there are zones with a rule of their own for queries.

@@ -113,10 +113,21 @@ impl Session<'_, '_, '_> {
     pub(crate) fn keeps_out(&self, slot: SlotNumber) -> Option<Outcome> {
         let admission = &self.buffers.admission;
         let group = self.catalog.group_of(slot);
+        if group.is_mirror() {
+            return Some(Outcome::NotOurs);
+        }
+        if self.server.access.is_open() {
+            return None;
+        }
         let decision = match group.is_for_some() {
             true => self.server.access.decide(Kind::Query, group, &admission.asker(self.server)),
             false => admission.by_default,
         };
         outcome(decision)
+    }
+
+    /// The same where no zone has been found.
+    pub(crate) fn keeps_all_out(&self) -> Option<Outcome> {
+        if self.server.access.is_open() { None } else { outcome(self.buffers.admission.by_default) }
     }
 }

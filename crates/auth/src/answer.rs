@@ -316,10 +316,11 @@ impl<'c> Session<'_, '_, 'c> {
         if self.qtype == rtype::DS && labels > 0 && hit.found.labels as usize == labels {
             hit = self.parent_of(hit, labels);
         }
-        if !self.server.access.is_open()
-            && let Some(outcome) = self.keeps_out(hit.found.version().slot)
-        {
-            return Err(outcome);
+        if self.server.access.looks_at_groups() {
+            hit = self.above_mirrors(hit)?;
+            if let Some(outcome) = self.keeps_out(hit.found.version().slot) {
+                return Err(outcome);
+            }
         }
         self.source = hit.found.version();
         hit.zone().ok_or_else(|| match hit.absence() {
@@ -329,12 +330,25 @@ impl<'c> Session<'_, '_, 'c> {
         })
     }
 
+    /// The zone that would have been found if there were no mirrors: these are for a resolver alone, and what it says of their names goes before a referral here.
+    #[cold]
+    #[inline(never)]
+    fn above_mirrors(&mut self, mut hit: Hit<'c>) -> Result<Hit<'c>, Outcome> {
+        while self.catalog.group_of(hit.found.version().slot).is_mirror() {
+            let Some(labels_max) = (hit.found.labels as usize).checked_sub(1) else {
+                return Err(self.keeps_all_out().unwrap_or(Outcome::NotOurs));
+            };
+            hit = self.find(labels_max);
+        }
+        Ok(hit)
+    }
+
     /// The zone above the one that was found at its apex with `labels` labels, if we have it and the client may ask it.
     #[cold]
     fn parent_of(&mut self, hit: Hit<'c>, labels: usize) -> Hit<'c> {
         let parent = self.find(labels - 1);
         let is_closed =
-            || !self.server.access.is_open() && self.keeps_out(parent.found.version().slot).is_some();
+            || self.server.access.looks_at_groups() && self.keeps_out(parent.found.version().slot).is_some();
         if parent.found.is_nothing() || is_closed() { hit } else { parent }
     }
 

@@ -48,6 +48,8 @@ pub struct Responder {
     given: Given,
     /// Whether a resolver can say more than the answer at hand.
     is_elsewhere: bool,
+    /// The query at hand as it was read, where that is so and it was plain.
+    elsewhere: Option<PlainQuery>,
     counters: Counters,
     tally: Arc<Tally>,
     /// Answers that were given before.
@@ -113,6 +115,12 @@ impl Responder {
     #[inline]
     pub fn take_signed(&mut self) -> bool {
         std::mem::take(&mut self.has_tsig)
+    }
+
+    /// The query that was just answered with [`Answered::Elsewhere`] as it was read, if it was plain: so that a resolver need not read it again.
+    #[inline]
+    pub fn elsewhere(&self) -> Option<&PlainQuery> {
+        self.elsewhere.as_ref()
     }
 
     /// How many answers were given again as they were kept.
@@ -210,6 +218,10 @@ impl Responder {
         }
         let whole = query.query(message);
         let octets = self.respond(&whole, None, catalog, server, client, response)?;
+        if self.is_elsewhere {
+            self.elsewhere = Some(*query);
+            return Some(octets);
+        }
         if self.given.scope != Scope::Nothing {
             let is_first = self.given.key_labels == decisive;
             let again = match is_first {
@@ -236,6 +248,7 @@ impl Responder {
         client: &Client<'_>,
         response: &mut [u8],
     ) -> Answered {
+        self.elsewhere = None;
         let query = Query::read(message, &mut self.buffers.places);
         match query.as_ref().and_then(|query| query.question) {
             Some(question) => self.tally.count(question.qtype),
@@ -263,6 +276,7 @@ impl Responder {
         client: &Client<'_>,
         response: &mut [u8],
     ) -> Option<usize> {
+        self.elsewhere = None;
         let message = query.message;
         let refusal = match query.edns.as_ref().map(|edns| self.read_options(message, edns, server, client)) {
             // What has a wrong length is not sent back (RFC 7873 5.2.2).

@@ -29,7 +29,13 @@ fn main() {
         false => origin.clone(),
     };
     let jobs: Vec<Job> = (0..times)
-        .map(|id| Job { id, name: name(id), source: source.clone(), refuse: Severity::Fatal })
+        .map(|id| Job {
+            id,
+            name: name(id),
+            source: source.clone(),
+            refuse: Severity::Fatal,
+            digest: Default::default(),
+        })
         .collect();
     let began = processor_ns(ClockId::ProcessCPUTime);
     for some in jobs.chunks(if is_small { times } else { 1 }) {

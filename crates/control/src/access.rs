@@ -54,6 +54,7 @@ impl Groups {
             }
             self.names.push(names.clone());
             let group = Group::new(self.names.len(), names.has_queries());
+            let group = if names.is_mirror() { group.mirrored() } else { group };
             self.groups.insert(names, group);
         }
         Ok(())
@@ -74,11 +75,13 @@ impl Groups {
             rules
         };
         let names = if self.is_live { &self.names[..] } else { &[] };
+        let has_mirrors = self.has_queries && names.iter().any(OwnLists::is_mirror);
         let forwards = names.iter().map(OwnLists::forwards_updates).collect();
         let groups = names.iter().map(of_group).collect();
         let limits = settings.limits(&lists);
         let access = Access::new(lists.lists, defaults, groups)
-            .map(|access| access.limited(limits).forwarding(forwards).settled(self.is_known));
+            .map(|access| access.limited(limits).forwarding(forwards).mirroring(has_mirrors))
+            .map(|access| access.settled(self.is_known));
         access.map_err(|fault| {
             // Settings with more of the others are not read.
             match fault {

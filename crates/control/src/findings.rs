@@ -15,9 +15,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
+use validate::Anchors;
 use wire::NameBuf;
 use zone::catalog::SlotNumber;
-use zone::check::{self, Check, Finding, Level, Severity, Summary};
+use zone::check::{self, Anchor, Check, Demand, Finding, Level, Severity, Summary, Verified, verify_digest};
 
 use crate::read::ZoneText;
 use crate::text::{count, grouped};
@@ -104,6 +105,54 @@ impl Refuse {
     }
 }
 
+/// What becomes of a zone's digest (ZONEMD, RFC 8976), as settings name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Digest {
+    /// It is not looked at.
+    #[default]
+    Ignore,
+    /// A zone with a wrong one is not taken.
+    Verify,
+    /// One without, either.
+    Require,
+}
+
+impl Digest {
+    /// All words that settings may have.
+    pub const WORDS: &[&str] = &["ignore", "verify", "require"];
+
+    /// What a word of the settings means; `None`: none of [`Digest::WORDS`].
+    pub fn named(word: &str) -> Option<Digest> {
+        let all = [Digest::Ignore, Digest::Verify, Digest::Require];
+        all.into_iter().zip(Self::WORDS).find(|(_, name)| **name == word).map(|(digest, _)| digest)
+    }
+}
+
+/// Verifies the digest of a zone that was read or transferred, if that is wanted. The error is why it is not taken. `anchors`: where trust begins. Without the time there is no
+/// use in these.
+fn look_at_digest(
+    text: &ZoneText,
+    (digest, anchors): (Digest, &Anchors),
+    now: Option<u64>,
+) -> Result<(), Finding> {
+    if digest == Digest::Ignore {
+        return Ok(());
+    }
+    let apex = text.contents.apex();
+    let own = now.and_then(|now| anchors.of_zone(apex, now)).map(|(ds, keys)| Anchor { ds, keys });
+    let demand = Demand { is_required: digest == Digest::Require, anchor: own, now: now.unwrap_or_default() };
+    let verified = verify_digest(&text.contents, &demand).map_err(|finding| text.explained(finding))?;
+    match verified {
+        Verified::Nothing => tracing::info!(zone = %apex, "zone {apex}: no ZONEMD record to verify it by"),
+        Verified::Digest { algorithm, is_signed } => {
+            let signed = if is_signed { ", signed as the trust anchor has it" } else { "" };
+            let name = if algorithm == 1 { "SHA-384" } else { "SHA-512" };
+            tracing::info!(zone = %apex, "zone {apex}: verified by its ZONEMD record ({name}{signed})");
+        }
+    }
+    Ok(())
+}
+
 /// Room for the lines of one load.
 pub(crate) struct Room(AtomicUsize);
 
@@ -127,15 +176,15 @@ impl Room {
     }
 }
 
-/// Looks for what is wrong with a zone that was read. `refuse`: from which severity on it is not loaded; the error is lines that say so.
+/// Looks for what is wrong with a zone that was read. `refuse`: from which severity on it is not loaded, `digest`: what becomes of its digest; the error is lines that say so.
 /// `is_dated`: whether signatures are held against the clock.
 pub(crate) fn examine(
     text: &ZoneText,
-    refuse: Severity,
+    (refuse, digest): (Severity, (Digest, &Anchors)),
     is_dated: bool,
     room: &Room,
 ) -> Result<Findings, Vec<String>> {
-    let (found, summary) = look(text, is_dated);
+    let (found, summary) = look(text, digest, is_dated);
     if found.is_empty() {
         return Ok(Findings::default());
     }
@@ -146,8 +195,11 @@ pub(crate) fn examine(
 }
 
 /// Looks for what is wrong with a zone that was transferred. The error: what keeps it from being served, and lines that say so.
-pub(crate) fn examine_transferred(text: &ZoneText) -> Result<Findings, (Check, Vec<String>)> {
-    let (found, summary) = look(text, true);
+pub(crate) fn examine_transferred(
+    text: &ZoneText,
+    digest: (Digest, &Anchors),
+) -> Result<Findings, (Check, Vec<String>)> {
+    let (found, summary) = look(text, digest, true);
     match found.first() {
         None => Ok(Findings::default()),
         Some(first) if first.severity == Severity::Fatal => {
@@ -158,19 +210,22 @@ pub(crate) fn examine_transferred(text: &ZoneText) -> Result<Findings, (Check, V
 }
 
 /// What is worth a word, the worst first.
-fn look(text: &ZoneText, is_dated: bool) -> (Vec<Finding>, Summary) {
+fn look(text: &ZoneText, digest: (Digest, &Anchors), is_dated: bool) -> (Vec<Finding>, Summary) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().filter(|_| is_dated);
-    let options = check::Options {
-        level: Level::Quick,
-        now: now.map(|since| since.as_secs()),
-        ..check::Options::default()
-    };
+    let now = now.map(|since| since.as_secs());
+    let options = check::Options { level: Level::Quick, now, ..check::Options::default() };
     let mut found: Vec<Finding> = text.out_of_zone.clone();
     let summary = check::check(&text.contents, &options, &mut |finding| {
         if finding.severity > Severity::Notice {
             found.push(text.explained(finding));
         }
     });
+    // What cannot be served need not be what it claims to be.
+    if !summary.is_fatal()
+        && let Err(finding) = look_at_digest(text, digest, now)
+    {
+        found.push(finding);
+    }
     found.sort_by_key(|finding| Reverse(finding.severity));
     (found, summary)
 }

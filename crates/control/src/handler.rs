@@ -8,6 +8,7 @@ use auth::{Answered, Client, LiveCounters, Responder, Server, Tally};
 use net::{Arrivals, Asked, Closed, Context, Driver, Queries, Service, StreamId};
 use recursive::Served;
 use wire::header::{CD, HEADER_OCTETS, RA};
+use wire::iana::rcode;
 use zone::{CatalogReader, CatalogView};
 
 use crate::identity::IdentityReader;
@@ -222,9 +223,13 @@ impl Answering<'_> {
                 true => self.serve(query, zones, identity, &client, room),
                 false => Answered::Elsewhere(0),
             };
+            let plain = if has_zones { self.responder.elsewhere() } else { None };
+            // An alias or a referral of ours leads there, and not that it is nobody's here.
+            let is_of_ours = matches!(own, Answered::Elsewhere(octets) if octets >= HEADER_OCTETS)
+                && u16::from(room[3] & 15) != rcode::REFUSED;
             let answered = match own {
                 Answered::Elsewhere(own) => {
-                    match self.recursor.serve((query, own > 0), context, time, room) {
+                    match self.recursor.serve((query, plain, is_of_ours), context, time, room) {
                         Served::Octets(octets) => Answered::Octets(octets),
                         Served::Drop => Answered::Octets(0),
                         // Nothing was written over it.

@@ -25,13 +25,14 @@ use checked::{Checked, read_checked};
 use packer::Packer;
 pub(crate) use packer::store;
 use sync::RwLock;
+use validate::Anchors;
 use zone::Pack;
 use zone::check::Severity;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
 use zonefile::Buffers;
 
 use crate::effort::Effort;
-use crate::findings::{Findings, Room, Told, refused_row};
+use crate::findings::{Digest, Findings, Room, Told, refused_row};
 use crate::packs::{PackFolder, Stored, StoredPack};
 use crate::parallel::map_on_threads;
 use crate::progress::{Act, Progress};
@@ -81,6 +82,8 @@ pub struct Job {
     pub source: Source,
     /// From which severity on what is wrong with it keeps it from being loaded.
     pub refuse: Severity,
+    /// What becomes of its digest.
+    pub digest: Digest,
 }
 
 /// A zone that was loaded.
@@ -130,6 +133,8 @@ pub struct Loader<'l> {
     pub progress: &'l Progress,
     /// Whether small packs are left in memory, to be stored later and together: their text is what lasts.
     pub keep_small: bool,
+    /// Where trust begins, for zones whose digests are verified.
+    pub(crate) anchors: Arc<Anchors>,
     /// For lines about zones.
     pub(crate) room: Room,
 }
@@ -349,7 +354,7 @@ impl Loader<'_> {
         while octets < HAND_OVER_OCTETS
             && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
         {
-            let text = read_checked(job, may_leave, buffers, self.progress, &self.room);
+            let text = read_checked(job, may_leave, buffers, self.progress, (&self.anchors, &self.room));
             octets += match &text {
                 Some(Ok(checked)) => checked.text.stamp.octets,
                 // What is broken has no text, and lines that take memory too.
@@ -428,9 +433,9 @@ pub struct Compiled {
 pub fn compile(jobs: &[Job], effort: Effort) -> Result<Compiled, Vec<String>> {
     let stored = Stored::default();
     let progress = Progress::default();
-    let room = Room::default();
-    let loader =
-        Loader { effort, folder: None, stored: &stored, progress: &progress, keep_small: false, room };
+    let (room, anchors) = (Room::default(), Arc::default());
+    let (stored, progress) = (&stored, &progress);
+    let loader = Loader { effort, folder: None, stored, progress, keep_small: false, anchors, room };
     progress.begin(Act::Reading, jobs.len());
     let (mut errors, mut octets) = (Vec::new(), 0);
     for job in jobs {

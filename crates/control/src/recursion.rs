@@ -8,6 +8,7 @@
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
 mod anchors;
+mod clock;
 mod desk;
 mod ebb;
 mod explained;
@@ -31,10 +32,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use cache::{Cache, Moment};
-use sync::Mutex;
+use sync::{Areas, Mutex};
 
 use crate::settings::Settings;
 use anchors::Keeper;
+use clock::Clock;
 use desk::Desk;
 use ebb::Ebb;
 use negative::Negatives;
@@ -46,6 +48,8 @@ pub(crate) use terms::Terms;
 /// What all workers share.
 pub(crate) struct Recursion {
     pub(crate) cache: Cache,
+    /// Where workers have memory from while they process a query or an answer.
+    areas: Arc<Areas>,
     /// The moment `first` of what is kept.
     began: Instant,
     first: Moment,
@@ -60,6 +64,8 @@ pub(crate) struct Recursion {
     desks: Mutex<Vec<Arc<Desk>>>,
     /// Names that are not validated for a while.
     negatives: Negatives,
+    /// What the time is.
+    clock: Clock,
     /// What is said of the network.
     outage: Outage,
     /// What is given back after floods.
@@ -82,6 +88,11 @@ impl Recursion {
         server: &auth::Server,
     ) -> Result<Option<Arc<Recursion>>, Vec<String>> {
         if !settings.resolver.enabled {
+            if settings.own_lists().any(|own| own.is_mirror()) {
+                tracing::warn!(
+                    "mirror: nobody is answered from zones that are for the resolver alone, and there is none (`enabled` in [resolver])"
+                );
+            }
             return Ok(None);
         }
         let mut octets = [0; 24];
@@ -98,11 +109,13 @@ impl Recursion {
         negatives.apply(&mut terms);
         terms.warn_if_open();
         let terms = Arc::new(terms);
+        let clock = Clock::new(folder.as_deref(), (negative::wall(), 0));
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
         let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
         Ok(Some(Arc::new(Recursion {
             cache,
+            areas: Arc::new(Areas::new()),
             began,
             first: FIRST,
             terms,
@@ -111,6 +124,7 @@ impl Recursion {
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
             negatives,
+            clock,
             outage: Outage::default(),
             ebb: Ebb::default(),
             anchors,
@@ -164,9 +178,28 @@ impl Recursion {
         }
     }
 
+    /// Forgets what was learned where the clock was set by far: what failed by it, and what was proved.
+    pub(crate) fn watch_clock(&self) {
+        let steady = self.began.elapsed().as_secs();
+        let Some(jump) = self.clock.jump((negative::wall(), steady)) else { return };
+        let entries = self.cache.flush(&cache::Flush::All, self.now());
+        self.forget_zones();
+        tracing::warn!(
+            jump,
+            entries,
+            "the clock was set by {jump} s: the cache forgets everything, as signatures were looked at by another time"
+        );
+    }
+
     /// The present, as what is kept counts it.
     pub(crate) fn now(&self) -> Moment {
         self.first.plus_ms(self.began.elapsed().as_millis() as u64)
+    }
+
+    /// Where trust begins by now; nowhere if nothing is validated.
+    pub(crate) fn anchors(&self) -> validate::Anchors {
+        let terms = self.current_terms();
+        if terms.resolve.is_validating { terms.resolve.anchors.clone() } else { validate::Anchors::new() }
     }
 
     /// How things are found out now.

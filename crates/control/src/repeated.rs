@@ -141,6 +141,7 @@ impl Watch {
         }
         self.limited.look(controller, now);
         controller.catalog.cut_pins(PINNED_OCTETS_MAX);
+        controller.recursion.iter().for_each(|recursion| recursion.watch_clock());
         controller.recursion.iter().for_each(|recursion| recursion.end_negatives());
         controller.recursion.iter().for_each(|recursion| recursion.tend_anchors());
         controller.transfers.say(now);

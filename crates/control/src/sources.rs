@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use wire::{Name, NameBuf};
 use zone::catalog::Group;
 
-use crate::findings::Refuse;
+use crate::findings::{Digest, Refuse};
 use crate::pattern::Pattern;
 use crate::settings::{IxfrRules, Names, OwnLists, UpdateRules};
 
@@ -123,6 +123,8 @@ pub struct Rules {
     pub primaries: Names,
     /// Whether what comes from these is kept on the disk, if the section says so.
     pub persist: Option<bool>,
+    /// What becomes of their digests.
+    pub digest: Digest,
     /// What holds for their updates.
     pub update: UpdateRules,
     /// How much is kept for IXFR.
@@ -194,6 +196,16 @@ impl Sources {
     /// Whether what comes from primaries of the zones of a source is kept on the disk, if its section says so.
     pub fn persist(&self, id: SourceId) -> Option<bool> {
         self.section(id).and_then(|(rules, _)| rules.persist)
+    }
+
+    /// What becomes of the digests of the zones of a source.
+    pub fn digest(&self, id: SourceId) -> Digest {
+        self.section(id).map_or(Digest::Ignore, |(rules, _)| rules.digest)
+    }
+
+    /// Whether the digests of any zones are looked at.
+    pub fn has_digests(&self) -> bool {
+        self.allowed.iter().any(|(rules, _)| rules.digest != Digest::Ignore)
     }
 
     /// Whether any zones are transferred from others.

@@ -229,7 +229,8 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
         if asked.policy.points.has_itself(at) {
             break;
         }
-        let Some(parent) = at.parent() else { break };
+        // The root exists, and is no other name: nothing is looked for there.
+        let Some(parent) = at.parent().filter(|parent| !parent.is_root()) else { break };
         at = parent;
         let named = asked.cache.named(parent);
         for subject in subjects(asked, rtype::DNAME) {

@@ -31,6 +31,7 @@ use wire::builder::Suffixes;
 use wire::cookie::Malformed;
 use wire::header;
 use wire::iana::{class, ede, opcode, rcode, rtype};
+use wire::name::NameRooms;
 use wire::query::{PlainQuery, Query};
 use wire::refusal::Refusal;
 use wire::rrset::RdataListBuf;
@@ -101,6 +102,8 @@ pub struct Responder {
     dues: Dues,
     paces: Paces,
     turn: u32,
+    /// For names of clients that wait.
+    rooms: NameRooms,
     counters: Counters,
 }
 
@@ -128,6 +131,7 @@ impl Responder {
             dues: Dues::new(),
             paces: Paces::new(),
             turn: 0,
+            rooms: NameRooms::default(),
             counters: Counters::default(),
         }
     }
@@ -149,27 +153,44 @@ impl Responder {
         &mut self,
         query: &[u8],
         client: &Client<'_>,
+        known: (&Policy, &Cache),
+        time: Time,
+        room: &mut [u8],
+    ) -> Served {
+        match PlainQuery::read(query, &mut self.places) {
+            Some(plain) => self.serve_plain(query, &plain, client, known, time, room),
+            None => match Query::read(query, &mut self.places) {
+                None => Served::Drop,
+                Some(read) if is_for_others(&read) => Served::Other,
+                Some(read) => self.serve_read(&read, client, known, time, room),
+            },
+        }
+    }
+
+    /// The same of a query that was read as `plain` before.
+    #[inline]
+    pub fn serve_plain(
+        &mut self,
+        query: &[u8],
+        plain: &PlainQuery,
+        client: &Client<'_>,
+        known: (&Policy, &Cache),
+        time: Time,
+        room: &mut [u8],
+    ) -> Served {
+        self.serve_read(&plain.query(query), client, known, time, room)
+    }
+
+    fn serve_read(
+        &mut self,
+        read: &Query<'_>,
+        client: &Client<'_>,
         (policy, cache): (&Policy, &Cache),
         time: Time,
         room: &mut [u8],
     ) -> Served {
         (self.is_due, self.is_told, self.is_aliased, self.stage) = (false, false, false, Stage::Asked);
         self.is_unknown = false;
-        let (whole, plain);
-        let read = match PlainQuery::read(query, &mut self.places) {
-            Some(found) => {
-                plain = found.query(query);
-                &plain
-            }
-            None => {
-                let Some(found) = Query::read(query, &mut self.places) else { return Served::Drop };
-                whole = found;
-                &whole
-            }
-        };
-        if is_for_others(read) {
-            return Served::Other;
-        }
         let has_cookie = self.read_wishes(read, client, policy, time);
         let (is_let_in, is_unproved) = self.admit(client, policy);
         self.is_let_in = is_let_in;
@@ -337,13 +358,18 @@ impl Responder {
     }
 
     /// Who waits for the question of [`Responder::ask`], after [`Served::Miss`].
-    pub fn waiting(&self) -> Waiting {
+    pub fn waiting(&mut self) -> Waiting {
         Waiting {
             wishes: self.wishes,
             stage: self.stage,
             is_aliased: self.is_aliased,
-            name: self.question.name().to_owned(),
+            name: self.rooms.copy(self.question.name()),
         }
+    }
+
+    /// Takes back what was kept of a client that waits no more, for the next one.
+    pub fn put_by(&mut self, waiting: Waiting) {
+        self.rooms.put(waiting.name);
     }
 
     /// Whether the client of the query that was just served is known to be where it says.

@@ -3,10 +3,11 @@
 use crate::limits::UDP_OCTETS_MIN;
 use crate::policy::Policy;
 use cache::Security;
+use wire::Transport;
 use wire::cookie;
 use wire::edns::{Edns, ResponseOpt};
 use wire::header;
-use wire::{NameBuf, Transport};
+use wire::name::NameRoom;
 
 /// What a client wants beside the name; the octets of its query are not needed any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ pub struct Waiting {
     /// Local data lead from the name asked for to another one, which the resolver was asked for.
     pub(crate) is_aliased: bool,
     /// The name as the client wrote it (0x20).
-    pub(crate) name: NameBuf,
+    pub(crate) name: NameRoom,
 }
 
 const _: () = assert!(size_of::<Waiting>() <= 80, "64 octets, and where the name is");

@@ -8,7 +8,7 @@
 //!
 //! A flood of random names in a signed zone so costs its servers nothing.
 
-use cache::{Key, Kind, Security, Subject};
+use cache::{Kind, Security, Subject};
 use validate::anchors::Start;
 use validate::denial::{Evidence, Proof};
 use validate::limits::Meter;
@@ -63,10 +63,12 @@ impl Resolver {
             is_for_proof: false,
             floor,
         };
-        let zone = lookup.cut(above(task), &mut self.scratch.copied)?.0;
-        let zone = zone.to_owned();
+        let zone = lookup.deepest_cut(above(task), &mut self.scratch.copied, &mut self.scratch.cuts)?;
+        let zone = self.rooms.copy(zone);
         let denied = self.denied_in(&zone, task, world);
-        denied.or_else(|| self.made_from_wildcard(&zone, task, world))
+        let denied = denied.or_else(|| self.made_from_wildcard(&zone, task, world));
+        self.rooms.put(zone);
+        denied
     }
 
     /// What denies the name, or its type, in a zone.
@@ -142,11 +144,13 @@ impl Resolver {
         rtype: u16,
         world: &mut dyn World,
     ) -> Option<(RrsetBuf, Option<NameBuf>)> {
-        let octets = [b"\x01*", encloser.octets()].concat();
-        let owner = Name::from_wire(&octets).ok()?;
+        let octets = self.scratch.work.slice(2 + encloser.octets().len(), 0);
+        octets[..2].copy_from_slice(b"\x01*");
+        octets[2..].copy_from_slice(encloser.octets());
+        let owner = Name::from_wire(octets).ok()?;
+        let named = world.cache().named(owner);
         for of_type in [rtype, rtype::CNAME] {
-            let key = Key { name: owner, subject: Subject::Rrset(of_type) };
-            if let Some(entry) = world.cache().get(&key, &mut self.scratch.copied)
+            if let Some(entry) = named.get(Subject::Rrset(of_type), &mut self.scratch.copied)
                 && entry.kind == Kind::Data
                 && entry.security == Security::Secure
                 && let Some(ttl) = entry.ttl_left(self.time.now)

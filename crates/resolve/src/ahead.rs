@@ -48,8 +48,7 @@ impl Resolver {
                 return;
             }
             self.budgets.share(task.budget);
-            let mut ahead =
-                Box::new(Task::new(&zone, rtype::DNSKEY, Purpose::Ahead, task.budget, self.time.now));
+            let mut ahead = self.new_task(&zone, rtype::DNSKEY, Purpose::Ahead, task.budget);
             ahead.is_unchecked = true;
             ahead.depth = task.depth + 1;
             self.insert(ahead);
@@ -150,6 +149,7 @@ impl Resolver {
             facts: &[],
             copied: &mut self.scratch.copied,
             kept: &mut self.scratch.kept,
+            work: &self.scratch.work,
             asked: self.time.now,
             is_explained: false,
         }

@@ -77,7 +77,13 @@ impl Resolver {
     }
 
     /// A task at its begin.
-    fn new_task(&mut self, name: &Name, rtype: u16, purpose: Purpose, budget: BudgetId) -> Box<Task> {
+    pub(crate) fn new_task(
+        &mut self,
+        name: &Name,
+        rtype: u16,
+        purpose: Purpose,
+        budget: BudgetId,
+    ) -> Box<Task> {
         match self.spares.take() {
             Some(mut task) => {
                 task.renew(name, rtype, purpose, budget, self.time.now);

@@ -190,6 +190,12 @@ impl Resolver {
     /// Nobody of the zone's servers is left.
     fn give_up(&mut self, task: &mut Task, world: &mut dyn World) -> Flow {
         self.close_exchanges(task, world);
+        if task.place.source == Source::Mirror && !task.passes_mirrors() {
+            // The zone has servers beside.
+            task.pass_mirrors();
+            task.state = State::Start;
+            return Flow::Go;
+        }
         if let Source::Forward(number) = task.place.source
             && self.settings.zones.get(usize::from(number)).map(|zone| zone.kind)
                 == Some(ConfiguredKind::Forward { is_first: true })

@@ -56,6 +56,7 @@ counters! {
     known_signatures: "Signatures that were verified before, and remembered.";
     digests: "Digests of keys computed for that.";
     hash_rounds: "Rounds of NSEC3 hashes computed for that.";
+    system_pieces: "Pieces of memory for one event that work areas had no room for, so that the system's allocator gave them.";
     bogus: "Responses that validation rejected.";
     hopeless: "Questions not asked, or not validated, as all of their zone is bogus for now, or disowned by its servers.";
 }

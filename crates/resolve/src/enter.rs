@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use wire::Name;
 use wire::iana::rtype;
+use wire::name::NameRoom;
 use wire::rrset::{RdataList, RrsetList};
-use wire::{Name, NameBuf};
 
 use crate::limits::NAMES_MAX;
 use crate::lookup::Lookup;
@@ -37,11 +38,11 @@ impl Resolver {
                 is_for_proof: false,
                 floor: zone.name.label_count() + 1,
             })
-            .cut(above(task), &mut self.scratch.copied)
+            .cut(above(task), &mut self.scratch.copied, &mut self.scratch.cuts)
             && cut.is_at_or_below(&zone.name)
         {
             let end = entry.stored.plus_seconds(entry.ttl);
-            let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
+            let place = Place { zone: self.rooms.copy(cut), end, source: Source::Cut };
             let (servers, glue) = (entry.rdatas.octets().to_vec(), entry.beside.octets().to_vec());
             let lists = (RdataList::from_octets(&servers).unwrap_or_default(), RrsetList::trusted(&glue));
             return self.enter(id, task, place, lists, world);
@@ -50,9 +51,9 @@ impl Resolver {
             ConfiguredKind::Stub => Source::Stub(number as u16),
             ConfiguredKind::Forward { .. } => Source::Forward(number as u16),
         };
-        let place = Place { zone: zone.name.clone(), end: NEVER, source };
-        let name = place.zone.clone();
+        let place = Place { zone: self.rooms.copy(&zone.name), end: NEVER, source };
         self.move_to(id, task, place, world);
+        let name = &self.settings.zones[number].name;
         task.note(|| format!("zone {name} has servers in the settings"));
         for (at, endpoint) in self.settings.zones[number].servers.iter().enumerate() {
             task.candidates.add(endpoint.address, Some(at as u16));
@@ -81,9 +82,9 @@ impl Resolver {
             return self.enter_hints(id, task, world);
         }
         let mut copied = std::mem::take(&mut self.scratch.cut);
-        if let Some((cut, entry)) = lookup.cut(above(task), &mut copied) {
+        if let Some((cut, entry)) = lookup.cut(above(task), &mut copied, &mut self.scratch.cuts) {
             let end = entry.stored.plus_seconds(entry.ttl);
-            let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
+            let place = Place { zone: self.rooms.copy(cut), end, source: Source::Cut };
             let flow = self.enter(id, task, place, (entry.rdatas, entry.beside), world);
             self.scratch.cut = copied;
             return flow;
@@ -103,7 +104,7 @@ impl Resolver {
 
     /// Goes to where the root's servers are first looked for.
     fn enter_hints(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
-        let place = Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints };
+        let place = Place { zone: NameRoom::new(), end: NEVER, source: Source::Hints };
         self.move_to(id, task, place, world);
         task.note(|| "the root has the servers of the hints".into());
         self.add_hints(task, world);
@@ -212,7 +213,7 @@ impl Resolver {
             let client = task.waiters.first().map_or(0, |waiting| waiting.client);
             self.mesh.count_under(id, &place.zone, client);
         }
-        task.place = place;
+        self.rooms.put(std::mem::replace(&mut task.place, place).zone);
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
         (task.questions, task.queued_at, task.has_asked_keys) = (0, None, false);

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use cache::{Cookie, Moment, Secret};
-use wire::name::NameBuf;
+use wire::name::NameRoom;
 
 use crate::lines::{Lines, Turn};
 use crate::mesh::TaskId;
@@ -45,7 +45,7 @@ pub(crate) struct Exchange {
     pub way: Way,
     pub id: u16,
     /// In the case in which it was sent.
-    pub name: NameBuf,
+    pub name: NameRoom,
     pub rtype: u16,
     pub sent: Moment,
     pub has_edns: bool,
@@ -265,7 +265,7 @@ mod tests {
             server: SocketAddr::from(([192, 0, 2, 1], 53)),
             way: Way::Datagram(Path(path)),
             id,
-            name: NameBuf::root(),
+            name: NameRoom::new(),
             rtype: 2,
             sent: Moment(0),
             has_edns: true,

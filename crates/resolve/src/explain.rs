@@ -24,7 +24,7 @@ use crate::proving::Proof;
 use crate::resolver::{Refused, Resolver};
 use crate::response::{Kind, Reply};
 use crate::state::State;
-use crate::task::{Purpose, Task};
+use crate::task::{MIRROR, Purpose, Task};
 use crate::world::World;
 
 /// What was written down.
@@ -102,6 +102,9 @@ impl Resolver {
             let over = if exchange.way_is_stream() { " over a stream" } else { "" };
             let (name, rtype) = (name.to_lowercase(), rtype::Text(*rtype));
             let error = reply.ede.map(|code| format!(", {}", Error(code))).unwrap_or_default();
+            if *server == MIRROR {
+                return format!("the mirror here says about {name} {rtype}: {}{error}", said(reply));
+            }
             format!("{server} says{over} about {name} {rtype}: {}{error} ({milliseconds} ms)", said(reply))
         });
     }
@@ -137,6 +140,7 @@ impl Resolver {
             facts: &proof.facts,
             copied: &mut Copied::new(),
             kept: &mut Kept::default(),
+            work: &self.scratch.work,
             asked: task.begun,
             is_explained: true,
         };

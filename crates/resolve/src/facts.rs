@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use cache::{Cache, Copied, Entry, Key, Kind, Moment, Rank, Security, Subject};
+use cache::{Cache, Copied, Entry, Key, Kind, Moment, Rank, Secret, Security, Subject};
+use sync::area::Work;
 use validate::{Facts, Fetched, Insecurity, Response, Standing};
 use wire::iana::{rcode, rtype};
 use wire::rrset::{RdataListBuf, RrsetList, RrsetListBuf};
@@ -46,7 +47,7 @@ impl Fact {
 /// What this worker found out about zones. Lossy: what is forgotten is proved again, mostly from what the cache has.
 #[derive(Default)]
 pub(crate) struct Standings {
-    zones: HashMap<NameBuf, Known>,
+    zones: HashMap<NameBuf, Known, Secret>,
 }
 
 struct Known {
@@ -95,6 +96,8 @@ pub(crate) struct CacheFacts<'a> {
     pub facts: &'a [Fact],
     pub copied: &'a mut Copied,
     pub kept: &'a mut Kept,
+    /// For names in lower case.
+    pub work: &'a Work,
     /// When the oldest of what is asked for now was.
     pub asked: Moment,
     /// What was found out about zones is passed over, so that all links are looked at.
@@ -106,15 +109,15 @@ impl Facts for CacheFacts<'_> {
         if self.is_explained {
             return None;
         }
-        let lower = zone.to_lowercase();
+        let lower = lower(self.work, zone);
         let wall = self.time.wall;
-        if let Some(known) = self.standings.zones.get(&lower).filter(|known| known.until > wall) {
+        if let Some(known) = self.standings.zones.get(lower).filter(|known| known.until > wall) {
             return Some(match &known.standing {
                 Held::Secure(keys) => Standing::Secure { keys: keys.list() },
                 Held::Insecure(why) => Standing::Insecure(*why),
             });
         }
-        let entry = self.cache.get(&Key::rrset(&lower, rtype::DNSKEY), self.copied)?;
+        let entry = self.cache.get(&Key::rrset(lower, rtype::DNSKEY), self.copied)?;
         let is_proved = entry.kind == Kind::Data && entry.security == Security::Secure;
         (is_proved && entry.ttl_left(self.time.now).is_some())
             .then_some(Standing::Secure { keys: entry.rdatas })
@@ -163,10 +166,10 @@ impl Facts for CacheFacts<'_> {
     fn next_cut(&mut self, zone: &Name, towards: &Name) -> Option<usize> {
         let (above, labels) = (zone.label_count(), towards.label_count());
         let mut next = None;
-        let mut at = towards;
+        let mut at: &Name = lower(self.work, towards);
         for count in (above + 1..=labels).rev() {
             if count <= CUT_LABELS_MAX {
-                let entry = self.cache.get(&Key::cut(&at.to_lowercase()), self.copied);
+                let entry = self.cache.get(&Key::cut(at), self.copied);
                 if entry.is_some_and(|entry| entry.ttl_left(self.time.now).is_some()) {
                     next = Some(count);
                 }
@@ -190,13 +193,21 @@ impl Facts for CacheFacts<'_> {
     }
 }
 
+/// A copy in lower case, for as long as the event lasts.
+pub(crate) fn lower<'w>(work: &'w Work, name: &Name) -> &'w Name {
+    let octets = work.copy(name.octets());
+    // Length octets are below any letter.
+    octets.make_ascii_lowercase();
+    Name::trusted(octets)
+}
+
 impl CacheFacts<'_> {
     /// Other workers, and clients who ask for them, get the keys as proved ones.
     fn share_keys(&mut self, zone: &Name, seconds: u64) {
-        let lower = zone.to_lowercase();
-        let key = Key { name: &lower, subject: Subject::Unchecked(rtype::DNSKEY) };
+        let lower = lower(self.work, zone);
+        let key = Key { name: lower, subject: Subject::Unchecked(rtype::DNSKEY) };
         let now = self.time.now;
-        let fact = self.facts.iter().rev().find(|fact| fact.rtype == rtype::DNSKEY && fact.name == lower);
+        let fact = self.facts.iter().rev().find(|fact| fact.rtype == rtype::DNSKEY && *fact.name == *lower);
         let of_fact = fact.and_then(|fact| fact.found.as_ref()).and_then(|found| {
             let set = found.answer.list().iter().find(|set| set.rtype == rtype::DNSKEY)?;
             Some((set.rdatas, set.signatures, set.ttl))
@@ -222,7 +233,7 @@ impl CacheFacts<'_> {
             beside: RrsetList::EMPTY,
         };
         if entry.ttl > 0 && !rdatas.is_empty() {
-            self.cache.put(&Key::rrset(&lower, rtype::DNSKEY), &entry, self.asked, now);
+            self.cache.put(&Key::rrset(lower, rtype::DNSKEY), &entry, self.asked, now);
         }
     }
 }

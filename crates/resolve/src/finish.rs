@@ -1,6 +1,7 @@
 //! The end of a task: what failed is remembered, what is stale takes its place, who waits is told.
 
 use cache::{Entry, Key, Kind, Rank, Security, Subject};
+use wire::Name;
 use wire::iana::{ede, rcode};
 use wire::rrset::{RdataList, RrsetList};
 
@@ -169,7 +170,7 @@ impl Resolver {
             self.rechecks.retain(|_, until| *until > now);
         }
         if self.rechecks.len() < RECHECKS_MAX {
-            self.rechecks.insert((task.name.clone(), task.rtype), now.plus_ms(STALE_RECHECK_MS));
+            self.rechecks.insert((Name::to_owned(&task.name), task.rtype), now.plus_ms(STALE_RECHECK_MS));
         }
     }
 
@@ -179,7 +180,7 @@ impl Resolver {
             return None;
         }
         // Looked up by a key that is owned: seldom, as there are none while servers answer.
-        let until = self.rechecks.get(&(task.name.clone(), task.rtype))?;
+        let until = self.rechecks.get(&(Name::to_owned(&task.name), task.rtype))?;
         if *until <= self.time.now {
             return None;
         }
@@ -213,7 +214,7 @@ impl Resolver {
         };
         let mut kept = Kept::default();
         let mut outcome = Outcome { is_fact: true, ..Outcome::default() };
-        let mut name = task.name.clone();
+        let mut name = Name::to_owned(&task.name);
         for _ in 0..=ALIASES_MAX {
             let found = lookup.find(&name, task.rtype, &mut self.scratch.copied, &mut kept);
             let (security, rcode) = match found {

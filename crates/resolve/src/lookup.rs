@@ -6,6 +6,7 @@ use wire::iana::rtype;
 use wire::name::{NAME_OCTETS_MAX, NameBuf};
 use wire::rrset::{Rrset, RrsetListBuf};
 
+use crate::cuts::{Chain, Cuts};
 use crate::limits::{ABOVE_LABELS_MAX, CUT_LABELS_MAX};
 
 /// How a cache is asked.
@@ -103,7 +104,8 @@ impl Lookup<'_> {
         let labels = name.label_count();
         let mut above = name;
         for depth in 1..=ABOVE_LABELS_MAX {
-            let Some(parent) = above.parent() else { break };
+            // The root exists, and is no other name.
+            let Some(parent) = above.parent().filter(|parent| !parent.is_root()) else { break };
             above = parent;
             if labels - depth < self.floor {
                 break;
@@ -161,7 +163,19 @@ impl Lookup<'_> {
         &self,
         name: &'n Name,
         copied: &'b mut Copied,
+        cuts: &mut Cuts,
     ) -> Option<(&'n Name, Entry<'b>)> {
+        let deepest = self.deepest_cut(name, copied, cuts)?;
+        self.cache.get(&Key::cut(deepest), copied).map(|entry| (deepest, entry))
+    }
+
+    /// The same without its entry.
+    pub(crate) fn deepest_cut<'n>(
+        &self,
+        name: &'n Name,
+        copied: &mut Copied,
+        cuts: &mut Cuts,
+    ) -> Option<&'n Name> {
         let (mut at, mut labels) = (name, name.label_count());
         while labels > CUT_LABELS_MAX {
             (at, labels) = (at.parent()?, labels - 1);
@@ -169,17 +183,36 @@ impl Lookup<'_> {
         // The deepest of which all above it, up to the root, are there: a zone that was withdrawn somewhere above is found no more, however long those below it were
         // to be kept (CVE-2022-30698). `expected`: labels of the zone that the last one found was delegated by.
         let (mut deepest, mut expected) = (None, None);
+        let mut chain = Chain::new();
         loop {
+            let is_next = expected.is_none_or(|expected| expected == labels);
+            // What was walked before and is as it was ends here.
+            if self.floor == 0
+                && (is_next || expected.is_some_and(|expected| expected < labels))
+                && let Some(above) =
+                    cuts.holds(at, self.cache, self.now, |name| self.parent_of_cut(name, copied).is_some())
+            {
+                let Some(zone) = deepest.filter(|_| is_next) else { return Some(at) };
+                chain.extend(above);
+                cuts.keep(zone, chain, self.now);
+                return Some(zone);
+            }
             match self.parent_of_cut(at, copied) {
-                Some(parent) if expected.is_none_or(|expected| expected == labels) => {
+                Some((parent, end)) if is_next => {
                     deepest = deepest.or(Some(at));
                     expected = Some(parent);
+                    chain.push(labels, copied.stamp(), end);
                 }
                 // Not the one that it came from: what was found below counts no more.
-                Some(parent) if expected.is_some_and(|expected| expected < labels) => {
+                Some((parent, end)) if expected.is_some_and(|expected| expected < labels) => {
                     (deepest, expected) = (Some(at), Some(parent));
+                    chain = Chain::new();
+                    chain.push(labels, copied.stamp(), end);
                 }
-                _ if expected == Some(labels) && labels > 0 => (deepest, expected) = (None, None),
+                _ if expected == Some(labels) && labels > 0 => {
+                    (deepest, expected) = (None, None);
+                    chain = Chain::new();
+                }
                 _ => {}
             }
             if labels == self.floor {
@@ -187,15 +220,20 @@ impl Lookup<'_> {
             }
             (at, labels) = (at.parent()?, labels - 1);
         }
-        let deepest = deepest?;
-        self.cache.get(&Key::cut(deepest), copied).map(|entry| (deepest, entry))
+        if self.floor == 0
+            && let Some(zone) = deepest
+        {
+            cuts.keep(zone, chain, self.now);
+        }
+        deepest
     }
 
-    /// Labels of the zone that delegates `name`, if that is known and not over.
-    fn parent_of_cut(&self, name: &Name, copied: &mut Copied) -> Option<usize> {
+    /// Labels of the zone that delegates `name`, if that is known and not over, and when it will be.
+    fn parent_of_cut(&self, name: &Name, copied: &mut Copied) -> Option<(usize, Moment)> {
         let entry = self.cache.get(&Key::cut(name), copied)?;
+        let end = entry.stored.plus_seconds(entry.ttl);
         (entry.kind == Kind::Cut && entry.ttl_left(self.now).is_some())
-            .then_some(usize::from(entry.zone_labels))
+            .then_some((usize::from(entry.zone_labels), end))
     }
 
     fn get<'b>(
@@ -208,11 +246,16 @@ impl Lookup<'_> {
         let entry = named.get(subject, copied)?;
         let is_fresh = entry.ttl_left(self.now).is_some();
         let is_seen = self.is_unchecked || !matches!(entry.security, Security::Unchecked | Security::Bogus);
-        if !is_seen || !(is_fresh || self.is_stale) {
+        if !is_seen || !(is_fresh || self.is_stale && self.is_kept_stale(&entry)) {
             return None;
         }
         kept.is_stale |= !is_fresh;
         Some(entry)
+    }
+
+    /// What has expired is given for so long; it may lie there for longer, as nobody has needed its room.
+    fn is_kept_stale(&self, entry: &Entry<'_>) -> bool {
+        entry.expired_for(self.now) < u64::from(self.cache.limits().stale_seconds)
     }
 
     fn take(&self, name: &Name, rtype: u16, entry: &Entry<'_>, kept: &mut Kept) -> Found {

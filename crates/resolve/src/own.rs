@@ -1,18 +1,25 @@
 //! Zones of this process: asked as servers would be, but at once and without a message on any wire.
 //!
-//! What they answer is final and kept nowhere, as they may change at any time; what they refer to is a zone cut like others.
+//! ```text
+//! zone of ours -> answer: final, kept nowhere, as it may change at any time      referral -> the cut
+//! mirror       -> as one of its zone's servers: validated, kept                  referral -> the cut, kept      anything else, or bogus -> servers
+//! ```
+//!
+//! A deeper cut that was learned goes before what either refers to. A mirror that is missing or has expired is none: servers are asked (RFC 8806 2).
 
 use cache::Security;
 use wire::iana::{rcode, rtype};
 use wire::{Name, NameBuf};
 
+use crate::exchange::{Exchange, Way};
+use crate::lookup::Lookup;
 use crate::mesh::TaskId;
 use crate::query::{self, Query, QueryEdns};
 use crate::resolver::{Flow, Resolver};
 use crate::response::{Asked, Kind, Reply, Source as Asks};
-use crate::start::whole;
-use crate::task::{Place, Source, Task};
-use crate::world::World;
+use crate::start::{above, whole};
+use crate::task::{MIRROR, NEVER, Place, Purpose, Source, Task};
+use crate::world::{Held, StreamId, World};
 
 impl Resolver {
     /// Asks zones of this process for the name of now. `None`: they have nothing to say, or not more than the cache.
@@ -31,10 +38,11 @@ impl Resolver {
         };
         query::write(&query, &mut self.scratch.query);
         self.scratch.own.clear();
-        if !world.authoritative(&self.scratch.query, &mut self.scratch.own) {
-            return None;
+        match world.authoritative(&self.scratch.query, &mut self.scratch.own) {
+            Held::Nothing => return None,
+            Held::Mirror { labels } => return self.ask_mirror(id, task, labels, world),
+            Held::Ours => task.note(|| "a zone of this server is at or above the name".into()),
         }
-        task.note(|| "a zone of this server is at or above the name".into());
         let mut reply = std::mem::take(&mut self.scratch.reply);
         let asked = Asked {
             zone: Name::root(),
@@ -53,6 +61,71 @@ impl Resolver {
         let flow = read.ok().and_then(|()| self.own_reply(id, task, &reply, world));
         self.scratch.reply = reply;
         flow
+    }
+
+    /// What a mirror of the zone with so many labels says, which was just asked.
+    fn ask_mirror(
+        &mut self,
+        id: TaskId,
+        task: &mut Task,
+        labels: usize,
+        world: &mut dyn World,
+    ) -> Option<Flow> {
+        // Where the root's servers are is for them to say (RFC 9609): when the mirror expires that has to be known.
+        let is_priming = task.rtype == rtype::NS && task.qname.is_root() || task.purpose == Purpose::Priming;
+        if is_priming || task.passes_mirrors() {
+            return None;
+        }
+        let mut apex: &Name = &task.qname;
+        while apex.label_count() > labels {
+            apex = apex.parent()?;
+        }
+        let apex = apex.to_lowercase();
+        let exchange = Exchange {
+            task: id,
+            server: MIRROR,
+            // Nobody could forge it, and it is as long as it is.
+            way: Way::Stream(StreamId(0)),
+            id: 0,
+            name: task.qname.clone(),
+            rtype: task.rtype,
+            sent: self.time.now,
+            has_edns: true,
+            cookie: None,
+            has_case: false,
+            is_late: false,
+        };
+        task.note(|| format!("zone {apex} has a mirror here"));
+        let place = Place { zone: self.rooms.lower(&apex), end: NEVER, source: Source::Mirror };
+        self.move_to(id, task, place, world);
+        let mut reply = std::mem::take(&mut self.scratch.reply);
+        let asked = exchange.asked(task, &self.settings.not_servers);
+        let read = self.scratch.reader.read(&asked, &self.scratch.own, &mut reply);
+        let is_of_use = match reply.kind {
+            Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::TooLong => true,
+            Kind::Referral => !self.has_deeper(task, &reply, world),
+            _ => false,
+        };
+        let flow = (read.is_ok() && is_of_use).then(|| {
+            self.counters.own += 1;
+            self.replied(id, task, &exchange, &mut reply, world)
+        });
+        self.scratch.reply = reply;
+        flow
+    }
+
+    /// Whether a cut is known that is deeper than what a reply refers to, or as deep.
+    fn has_deeper(&mut self, task: &Task, reply: &Reply, world: &dyn World) -> bool {
+        let Some(cut) = reply.referral.list().iter().next() else { return false };
+        let lookup = Lookup {
+            cache: world.cache(),
+            now: self.time.now,
+            is_unchecked: true,
+            is_stale: false,
+            is_for_proof: false,
+            floor: cut.owner.label_count(),
+        };
+        lookup.deepest_cut(above(task), &mut self.scratch.copied, &mut self.scratch.cuts).is_some()
     }
 
     fn own_reply(
@@ -88,7 +161,7 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Option<Flow> {
         let servers = reply.referral.list().iter().next().filter(|set| set.rtype == rtype::NS)?;
-        let lookup = crate::lookup::Lookup {
+        let lookup = Lookup {
             cache: world.cache(),
             now: self.time.now,
             is_unchecked: true,
@@ -96,11 +169,17 @@ impl Resolver {
             is_for_proof: false,
             floor: servers.owner.label_count() + 1,
         };
-        if lookup.cut(&task.qname, &mut self.scratch.copied).is_some() {
-            return None;
+        let mut copied = std::mem::take(&mut self.scratch.cut);
+        if let Some((cut, entry)) = lookup.cut(above(task), &mut copied, &mut self.scratch.cuts) {
+            let end = entry.stored.plus_seconds(entry.ttl);
+            let place = Place { zone: self.rooms.copy(cut), end, source: Source::Cut };
+            let flow = self.enter(id, task, place, (entry.rdatas, entry.beside), world);
+            self.scratch.cut = copied;
+            return Some(flow);
         }
+        self.scratch.cut = copied;
         let end = self.time.now.plus_seconds(servers.ttl);
-        let place = Place { zone: servers.owner.to_lowercase(), end, source: Source::Cut };
+        let place = Place { zone: self.rooms.lower(servers.owner), end, source: Source::Cut };
         Some(self.enter(id, task, place, (servers.rdatas, reply.glue.list()), world))
     }
 }

@@ -12,11 +12,11 @@ use std::net::SocketAddr;
 
 use cache::Security;
 use validate::limits::Limit;
-use validate::verdict::{Break, RrsetVerdict};
+use validate::verdict::Break;
 use validate::{Context, Ending, Fault, Insecurity, Need, Reason, Response, Step, Validation, Verdict};
-use wire::NameBuf;
 use wire::iana::{rcode, rtype};
-use wire::rrset::{Rrset, RrsetListBuf};
+use wire::name::NameRoom;
+use wire::{Name, NameBuf, Rrset};
 
 use self::again::Again;
 use crate::exchange::Exchange;
@@ -50,6 +50,48 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
+    /// One at its begin, which takes the reply; with the memory of one that has ended, if there is such: then the room of the reply of before is left for the next one.
+    fn begun(
+        spare: Option<Box<Proof>>,
+        reply: &mut Reply,
+        octets: usize,
+        exchange: Exchange,
+        validation: Validation,
+    ) -> Box<Proof> {
+        let mut begun = Proof {
+            reply: Reply::new(),
+            octets,
+            exchange,
+            validation,
+            facts: Vec::new(),
+            wanted: None,
+            again: 0,
+            avoided: Vec::new(),
+        };
+        let Some(mut spare) = spare else {
+            begun.reply = std::mem::take(reply);
+            return Box::new(begun);
+        };
+        begun.reply = std::mem::replace(reply, std::mem::take(&mut spare.reply));
+        begun.facts = std::mem::take(&mut spare.facts);
+        begun.avoided = std::mem::take(&mut spare.avoided);
+        *spare = begun;
+        spare
+    }
+
+    /// Octets of the response that it has room for.
+    pub(crate) fn room_octets(&self) -> usize {
+        self.reply.octets()
+    }
+
+    /// What it leaves, emptied, and the room of a name.
+    fn emptied(mut self: Box<Proof>) -> (Box<Proof>, NameRoom) {
+        self.facts.clear();
+        self.avoided.clear();
+        let room = self.exchange.name.take();
+        (self, room)
+    }
+
     /// Whether it is about a part of the name, which servers were asked for first.
     fn is_of_part(&self, task: &Task) -> bool {
         self.exchange.name.octets().len() != task.qname.octets().len()
@@ -81,16 +123,8 @@ impl Resolver {
             if task.story.is_some() {
                 validation = validation.explained();
             }
-            task.proof = Some(Box::new(Proof {
-                reply: std::mem::take(reply),
-                octets,
-                exchange: exchange.clone(),
-                validation,
-                facts: Vec::new(),
-                wanted: None,
-                again: 0,
-                avoided: Vec::new(),
-            }));
+            let exchange = Exchange { name: self.rooms.copy(&exchange.name), ..*exchange };
+            task.proof = Some(Proof::begun(self.spares.proof(), reply, octets, exchange, validation));
             task.state = State::Proving;
             return Flow::Go;
         }
@@ -159,6 +193,7 @@ impl Resolver {
             facts: &proof.facts,
             copied: &mut self.scratch.copied,
             kept: &mut self.scratch.kept,
+            work: &self.scratch.work,
             asked: task.begun,
             is_explained: task.story.is_some(),
         };
@@ -241,19 +276,22 @@ impl Resolver {
         }
         let answers = proof.reply.answer.list().iter().count();
         let (of_answer, of_authority) = verdict.rrsets.split_at(answers.min(verdict.rrsets.len()));
-        proof.reply.answer = capped(&proof.reply.answer, of_answer);
-        proof.reply.authority = capped(&proof.reply.authority, of_authority);
-        let findings: Vec<Finding> = of_answer
-            .iter()
-            .map(|one| Finding { security: security_of(one.security), ttl_max: one.ttl_max, ede })
-            .collect();
+        // TTLs that their signatures allow (RFC 4035 5.3.3).
+        proof.reply.answer.cap_ttls(of_answer.iter().map(|one| one.ttl_max));
+        proof.reply.authority.cap_ttls(of_authority.iter().map(|one| one.ttl_max));
+        let work = std::mem::take(&mut self.scratch.work);
+        let findings = work.slice(of_answer.len(), Finding { ede, ..Finding::of(security) });
+        for (finding, one) in findings.iter_mut().zip(of_answer) {
+            (finding.security, finding.ttl_max) = (security_of(one.security), one.ttl_max);
+        }
         // A denial ends with what denies, not with the aliases before it.
         let of_denial = of_authority.iter().map(|one| one.ttl_max).min();
         let is_denial = matches!(proof.reply.kind, Kind::NoData | Kind::NameError);
         let ttl_max = of_denial.filter(|_| is_denial).unwrap_or(verdict.ttl_max);
         let whole = Finding { security, ttl_max, ede };
-        let kept = store::Verdict { whole, answer: &findings };
+        let kept = store::Verdict { whole, answer: findings };
         self.store_reply(task, &proof.exchange, &proof.reply, &kept, world);
+        self.scratch.work = work;
         if security == Security::Secure {
             self.keep_denials(proof.reply.authority.list(), of_authority, world);
         }
@@ -267,7 +305,11 @@ impl Resolver {
             };
             return Flow::End(Box::new(outcome));
         }
-        self.accept(task, &proof.reply, security)
+        let flow = self.accept(task, &proof.reply, security);
+        let (proof, room) = proof.emptied();
+        self.rooms.put(room);
+        self.spares.put_proof(proof);
+        flow
     }
 
     /// Takes a response for what it says.
@@ -275,8 +317,7 @@ impl Resolver {
         let lists = (reply.answer.list(), reply.authority.list());
         let rcode = match reply.kind {
             Kind::Alias => {
-                let target = reply.name().to_owned();
-                return self.follow_alias(task, lists, security, Some(&target));
+                return self.follow_alias(task, lists, security, Some(reply.name()));
             }
             Kind::NameError => rcode::NXDOMAIN,
             Kind::TooLong => rcode::YXDOMAIN,
@@ -323,7 +364,7 @@ impl Resolver {
 /// What a task needed for its proof has come, or not.
 pub(crate) fn provided(parent: &mut Task, child: &Task, outcome: &Outcome) {
     let Some(proof) = &mut parent.proof else { return };
-    let is_it = |(name, rtype): &(NameBuf, u16)| *rtype == child.rtype && *name == child.name;
+    let is_it = |(name, rtype): &(NameBuf, u16)| *rtype == child.rtype && **name == *child.name;
     if !proof.wanted.as_ref().is_some_and(is_it) {
         return;
     }
@@ -334,7 +375,7 @@ pub(crate) fn provided(parent: &mut Task, child: &Task, outcome: &Outcome) {
         authority: outcome.authority.clone(),
     });
     let from = child.said_by;
-    proof.facts.push(Fact { name: child.name.clone(), rtype: child.rtype, found, from });
+    proof.facts.push(Fact { name: Name::to_owned(&child.name), rtype: child.rtype, found, from });
 }
 
 /// As the cache has it.
@@ -369,12 +410,6 @@ fn denies_below(reply: &Reply, verdict: &Verdict) -> bool {
 /// The flag of NSEC3 RDATA (RFC 5155 3.1.2.1).
 fn has_opt_out(nsec3: &[u8]) -> bool {
     nsec3.get(1).is_none_or(|flags| flags & 1 != 0)
-}
-
-/// The sets with TTLs that their signatures allow (RFC 4035 5.3.3).
-fn capped(sets: &RrsetListBuf, verdicts: &[RrsetVerdict]) -> RrsetListBuf {
-    let ttls = verdicts.iter().map(|verdict| verdict.ttl_max).chain(std::iter::repeat(u32::MAX));
-    sets.list().iter().zip(ttls).map(|(set, ttl)| Rrset { ttl: set.ttl.min(ttl), ..set }).collect()
 }
 
 /// What is bogus of a response or the chain to it.

@@ -8,6 +8,7 @@
 use wire::iana::{ede, rcode, rtype};
 
 use crate::exchange::{Exchange, ExchangeId};
+use crate::facts::lower;
 use crate::limits::{LAME_SECONDS, REFERRALS_MAX};
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
@@ -125,7 +126,8 @@ impl Resolver {
     fn note_uncut(&mut self, task: &Task, exchange: &Exchange, reply: &Reply) {
         let sets = reply.answer.list().iter().chain(reply.authority.list().iter());
         let ttl = sets.map(|set| set.ttl).min().unwrap_or(crate::store::DENIAL_WITHOUT_SOA_SECONDS);
-        self.uncut.keep(&task.place.zone, &exchange.name.to_lowercase(), ttl, self.time.now);
+        let name = lower(&self.scratch.work, &exchange.name);
+        self.uncut.keep(&task.place.zone, name, ttl, self.time.now);
     }
 
     /// Whether a denial may turn out to be a proved one.
@@ -167,7 +169,7 @@ impl Resolver {
         let end = task.place.end.min(self.time.now.plus_seconds(servers.ttl));
         self.store_referral(task, exchange, reply, world);
         task.minimiser.referred();
-        let place = Place { zone: servers.owner.to_lowercase(), end, source: Source::Cut };
+        let place = Place { zone: self.rooms.lower(servers.owner), end, source: Source::Cut };
         self.enter(id, task, place, (servers.rdatas, reply.glue.list()), world)
     }
 

@@ -192,6 +192,7 @@ impl Resolver {
         if let Some(inquiry) = inquiry {
             self.tell_followers(inquiry, followers, &exchange, octets, reply, world);
         }
+        self.rooms.put(exchange.name);
     }
 
     /// The answer is that of those who waited for it, too.

@@ -7,14 +7,19 @@
 //! How tasks begin is in `begin`, who pays for them in `payers`, when nobody wants them any more in `deserted`; what a step does in the module of the state: `start`, `choose`, `receive`, `reaction`, `proving`, `finish`.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use cache::{Copied, Moment, Secret};
+use sync::Areas;
+use sync::area::Work;
 use validate::Verifier;
 use wire::NameBuf;
 use wire::iana::rtype;
+use wire::name::NameRooms;
 
 use crate::budget::Budgets;
 use crate::counters::Counters;
+use crate::cuts::Cuts;
 use crate::disowned::Disowned;
 use crate::exchange::{Exchanges, Way};
 use crate::explain::Told;
@@ -64,9 +69,12 @@ pub(crate) struct Scratch {
     pub copied: Copied,
     /// The zone cut that a task enters.
     pub cut: Copied,
+    pub cuts: Cuts,
     pub kept: Kept,
     pub query: Vec<u8>,
     pub own: Vec<u8>,
+    /// What lives for one event.
+    pub work: Work,
 }
 
 /// See the module.
@@ -83,6 +91,7 @@ pub struct Resolver {
     pub(crate) standings: Standings,
     pub(crate) uncut: Uncut,
     pub(crate) spares: Spares,
+    pub(crate) rooms: NameRooms,
     pub(crate) broken: BrokenLinks,
     pub(crate) disowned: Disowned,
     /// The task of each waiter, to abandon it.
@@ -116,9 +125,11 @@ impl Resolver {
             reply: Reply::new(),
             copied: Copied::new(),
             cut: Copied::new(),
+            cuts: Cuts::default(),
             kept: Kept::default(),
             query: Vec::new(),
             own: Vec::new(),
+            work: Work::of_system(),
         };
         Resolver {
             settings,
@@ -133,6 +144,7 @@ impl Resolver {
             standings: Standings::default(),
             uncut: Uncut::default(),
             spares: Spares::default(),
+            rooms: NameRooms::default(),
             broken: BrokenLinks::default(),
             disowned: Disowned::default(),
             waiting: HashMap::default(),
@@ -147,6 +159,11 @@ impl Resolver {
             stories: Vec::new(),
             time: Time::default(),
         }
+    }
+
+    /// Has what lives for one event cut from these areas, where before the system's allocator was asked for each piece.
+    pub fn work_in(&mut self, areas: Arc<Areas>) {
+        self.scratch.work = Work::new(areas);
     }
 
     /// Takes other settings: for tasks that begin from now on, and for the next steps of the others.
@@ -229,13 +246,15 @@ impl Resolver {
 
     /// What was done so far.
     pub fn counters(&self) -> Counters {
-        Counters { streams: self.streams.opened, ..self.counters }
+        let system_pieces = self.scratch.work.system_pieces();
+        Counters { streams: self.streams.opened, system_pieces, ..self.counters }
     }
 
     /// An event begins.
     pub(crate) fn turn(&mut self, world: &dyn World) {
         self.time = world.time();
         self.told_now = 0;
+        self.scratch.work.clear();
     }
 
     /// Steps until nothing is ready.

@@ -1,8 +1,8 @@
 //! Asking: a datagram, or a question over a stream; and closing what was asked.
 
 use cache::{Case, Cookie, Edns, Quality};
-use wire::name::NAME_OCTETS_MAX;
-use wire::{Name, NameBuf};
+use wire::Name;
+use wire::name::{NAME_OCTETS_MAX, NameRoom};
 
 use crate::choose::Wanted;
 use crate::exchange::{Exchange, ExchangeId, Way};
@@ -93,7 +93,7 @@ impl Resolver {
         };
         let message_id = world.random() as u16;
         self.write(task, draft, name, message_id, false);
-        let name = name.to_owned();
+        let name = self.rooms.copy(name);
         let server = draft.candidate.address;
         // As `receive` demands it: of servers that gave their part once.
         let has_cookie = draft.has_edns && quality.cookie.octets().len() > wire::cookie::CLIENT_OCTETS;
@@ -134,7 +134,7 @@ impl Resolver {
         let (stream, message_id) = written?;
         self.counters.stream_questions += 1;
         let way = (Way::Stream(stream), message_id);
-        let name = draft.wanted.name(task).to_owned();
+        let name = self.rooms.copy(draft.wanted.name(task));
         let exchange = self.opened(id, task, draft, (name, false), way);
         self.streams.asked(stream, message_id, exchange);
         let timeout_ms = 4 * timeout_ms(task, &draft.candidate, &world.servers().read(&server), world);
@@ -148,7 +148,7 @@ impl Resolver {
         id: TaskId,
         task: &mut Task,
         draft: &Draft,
-        (name, has_case): (NameBuf, bool),
+        (name, has_case): (NameRoom, bool),
         (way, message_id): (Way, u16),
     ) -> ExchangeId {
         let exchange = self.exchanges.open(Exchange {

@@ -21,7 +21,7 @@ impl Resolver {
         let is_common = COMMON.contains(&late.rtype) && !matches!(task.place.source, Source::Forward(_));
         let late_max = match task.place.source {
             Source::Stub(_) | Source::Forward(_) => WINDOW_CONFIGURED,
-            Source::Cut | Source::Hints => LATE_MAX,
+            Source::Cut | Source::Hints | Source::Mirror => LATE_MAX,
         };
         if let Some(oldest) = self.exchanges.set_late(exchange, late_max) {
             self.close_exchange(oldest, world);

@@ -5,10 +5,15 @@
 //! ```
 
 use crate::outcome::Outcome;
+use crate::proving::Proof;
 use crate::task::{Task, Waiting};
 
 /// Tasks whose memory is kept: as many as end and begin within a turn or two. 2 KiB each, as below.
 const SPARE_MAX: usize = 64;
+/// Responses whose memory is kept: mostly a validation ends within the event in which it began, so that there is one at a time.
+const PROOFS_MAX: usize = 16;
+/// Octets that such a one may have room for and still be kept: what a usual response has, with its signatures.
+const PROOF_OCTETS_MAX: usize = 16 << 10;
 /// What a list may have room for and still be kept.
 const ROOM_MAX: usize = 32;
 /// Octets that an outcome may have and still be kept.
@@ -19,12 +24,26 @@ const OUTCOME_OCTETS_MAX: usize = 1024;
 pub(crate) struct Spares {
     #[allow(clippy::vec_box)] // the boxes themselves are what is used again
     tasks: Vec<Box<Task>>,
+    #[allow(clippy::vec_box)]
+    proofs: Vec<Box<Proof>>,
 }
 
 impl Spares {
     /// One of those before, or none.
     pub(crate) fn take(&mut self) -> Option<Box<Task>> {
         self.tasks.pop()
+    }
+
+    /// The same of responses that were validated.
+    pub(crate) fn proof(&mut self) -> Option<Box<Proof>> {
+        self.proofs.pop()
+    }
+
+    /// Takes what such a one leaves.
+    pub(crate) fn put_proof(&mut self, proof: Box<Proof>) {
+        if self.proofs.len() < PROOFS_MAX && proof.room_octets() <= PROOF_OCTETS_MAX {
+            self.proofs.push(proof);
+        }
     }
 
     /// Takes what a task leaves that has ended, and whose outcome everybody has been told.

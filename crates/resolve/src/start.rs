@@ -149,9 +149,8 @@ impl Resolver {
         answer.iter().for_each(|set| task.chain.push(&set));
         proofs.iter().for_each(|set| task.chain_proofs.push(&set));
         task.chain_security = Some(task.chain_security.map_or(security, |known| known.worst(security)));
-        let target = target.to_lowercase();
-        task.minimiser = task.minimiser.of_target(&task.qname, &target);
-        task.qname = target;
+        task.minimiser = task.minimiser.of_target(&task.qname, target);
+        task.qname.set_lower(target);
         task.state = State::Start;
         task.passed_over = None;
         task.referrals = 0;

@@ -1,10 +1,10 @@
 //! One thing that is being found out: a name and type, the chain of aliases from there included.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use cache::{Moment, Security};
 use wire::Name;
-use wire::name::NameBuf;
+use wire::name::NameRoom;
 use wire::rrset::RrsetListBuf;
 
 use crate::budget::BudgetId;
@@ -47,13 +47,15 @@ pub enum Source {
     Stub(u16),
     /// The same: they resolve for us.
     Forward(u16),
+    /// A copy of the zone in this process.
+    Mirror,
 }
 
 /// Where a task is: the zone whose servers it asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its apex; the root while nothing is known.
-    pub zone: NameBuf,
+    pub zone: NameRoom,
     /// When the delegation ends: what is delegated below ends then at the latest.
     pub end: Moment,
     /// Who are its servers.
@@ -73,7 +75,7 @@ pub(crate) struct Waiting {
 /// See the module. With all that it owns at most 4 KiB, but for long chains of signed aliases and responses that are being validated.
 pub(crate) struct Task {
     /// What is found out.
-    pub name: NameBuf,
+    pub name: NameRoom,
     pub rtype: u16,
     /// Nothing is validated (CD).
     pub is_unchecked: bool,
@@ -103,7 +105,7 @@ pub(crate) struct Task {
 
     pub state: State,
     /// The name of now: the last of the chain of aliases.
-    pub qname: NameBuf,
+    pub qname: NameRoom,
     pub place: Place,
     pub candidates: Candidates,
     /// What is asked of these servers, with labels left out or not.
@@ -145,7 +147,7 @@ pub(crate) struct Task {
     pub proof: Option<Box<Proof>>,
     /// Who gave what it came to, where that was a server.
     pub said_by: Option<SocketAddr>,
-    /// Servers that gave what was bogus: others are asked first.
+    /// Servers that gave what was bogus: others are asked first. [`MIRROR`] stands for mirrors, which are not asked at all then.
     pub avoided: Vec<SocketAddr>,
     /// The forward zone that failed and is not used for the name of now.
     pub passed_over: Option<u16>,
@@ -159,6 +161,9 @@ pub(crate) struct Task {
 
 /// A moment that never comes: the end of what is configured.
 pub(crate) const NEVER: Moment = Moment(u64::MAX);
+
+/// The address of no server: it stands for mirrors of this process where servers are told apart.
+pub(crate) const MIRROR: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Why a question goes over a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,8 +181,20 @@ pub(crate) enum OverStream {
 impl Task {
     /// A task at its begin.
     pub(crate) fn new(name: &Name, rtype: u16, purpose: Purpose, budget: BudgetId, begun: Moment) -> Task {
+        let rooms = [name.into(), name.into(), NameRoom::new()];
+        Task::in_rooms(rooms, rtype, purpose, budget, begun)
+    }
+
+    /// The same with its names in these rooms: twice its own, and that of its zone, the root.
+    fn in_rooms(
+        [name, qname, zone]: [NameRoom; 3],
+        rtype: u16,
+        purpose: Purpose,
+        budget: BudgetId,
+        begun: Moment,
+    ) -> Task {
         Task {
-            name: name.to_owned(),
+            name,
             rtype,
             is_unchecked: false,
             is_for_cache: false,
@@ -195,8 +212,8 @@ impl Task {
             parents: Vec::new(),
             children: Vec::new(),
             state: State::Start,
-            qname: name.to_owned(),
-            place: Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints },
+            qname,
+            place: Place { zone, end: NEVER, source: Source::Hints },
             candidates: Candidates::default(),
             minimiser: Minimiser::new(),
             open: [None; OPEN_MAX],
@@ -228,6 +245,18 @@ impl Task {
         }
     }
 
+    /// Whether mirrors are of no use: one gave what was bogus, or nothing that helps.
+    pub(crate) fn passes_mirrors(&self) -> bool {
+        self.avoided.contains(&MIRROR)
+    }
+
+    /// Goes without mirrors from now on.
+    pub(crate) fn pass_mirrors(&mut self) {
+        if !self.passes_mirrors() {
+            self.avoided.push(MIRROR);
+        }
+    }
+
     /// Becomes a task at its begin, with the memory of the one that it was.
     pub(crate) fn renew(
         &mut self,
@@ -241,7 +270,10 @@ impl Task {
         candidates.clear();
         let waiters = std::mem::take(&mut self.waiters);
         let outcome = self.outcome.take();
-        *self = Task { candidates, waiters, outcome, ..Task::new(name, rtype, purpose, budget, begun) };
+        let mut rooms = [self.name.take(), self.qname.take(), self.place.zone.take()];
+        rooms.iter_mut().zip([name, name, Name::root()]).for_each(|(room, name)| room.set(name));
+        let begun = Task::in_rooms(rooms, rtype, purpose, budget, begun);
+        *self = Task { candidates, waiters, outcome, ..begun };
     }
 
     /// Whether it stands in line for a busy server.
@@ -253,9 +285,9 @@ impl Task {
     #[cfg(test)]
     pub(crate) fn octets(&self) -> usize {
         size_of::<Task>()
-            + self.name.octets().len()
-            + self.qname.octets().len()
-            + self.place.zone.octets().len()
+            + self.name.room_octets()
+            + self.qname.room_octets()
+            + self.place.zone.room_octets()
             + self.candidates.octets()
             + self.chain_octets
             + self.waiters.capacity() * size_of::<Waiting>()

@@ -9,6 +9,7 @@ mod explain;
 mod held;
 mod lossy;
 mod many;
+mod mirrors;
 mod names;
 mod outages;
 mod plain;

@@ -9,10 +9,9 @@
 //! from it but that the next question goes to the same servers with a label more; so whoever forges it gains nothing.
 
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use cache::Moment;
+use cache::{Moment, Secret};
 use wire::Name;
 
 use crate::limits::{UNCUT_MAX, UNCUT_SECONDS_MAX};
@@ -20,9 +19,9 @@ use crate::limits::{UNCUT_MAX, UNCUT_SECONDS_MAX};
 /// See the module. Lossy: what is forgotten is asked once more.
 #[derive(Default)]
 pub(crate) struct Uncut {
-    until: HashMap<u64, Moment>,
+    until: HashMap<u64, Moment, Secret>,
     /// Its key is random: with equal hashes one name is asked for in full sooner than it need be.
-    hasher: RandomState,
+    hasher: Secret,
 }
 
 impl Uncut {

@@ -85,6 +85,20 @@ pub enum Unsent {
     Gone,
 }
 
+/// What zones of this process say to a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing: none of them is at or above its name, or not one that has data.
+    Nothing,
+    /// An answer of a zone of ours, which is final.
+    Ours,
+    /// An answer of a mirror, a copy of a zone of others with so many labels: it is worth as much as one of the zone's servers (RFC 8806).
+    Mirror {
+        /// Labels of the zone's apex.
+        labels: usize,
+    },
+}
+
 /// The world of a resolver. No method calls back into it.
 pub trait World {
     /// The time at which the event began.
@@ -106,9 +120,8 @@ pub trait World {
     fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<(), Unsent>;
     /// Closes a stream, of which nothing more is told.
     fn close(&mut self, stream: StreamId);
-    /// Has the zones of this process answer a query as if they were on a server of their own; `false` where none of them is at or
-    /// above its name.
-    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool;
+    /// Has the zones of this process answer a query as if they were on a server of their own. Nothing is written with [`Held::Nothing`].
+    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> Held;
     /// Whether there is any zone of this process.
     fn has_zones(&self) -> bool {
         true

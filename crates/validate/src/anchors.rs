@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 
+use wire::name::NAME_OCTETS_MAX;
 use wire::rrset::RdataListBuf;
 use wire::{Name, NameBuf, RdataList};
 
@@ -25,6 +26,8 @@ pub const ROOT_ANCHORS: [&[u8]; 2] = [
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     points: HashMap<Box<[u8]>, Point>,
+    /// Labels of the longest name of a point.
+    labels_max: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -99,6 +102,14 @@ impl Anchors {
             .map(|(zone, ds, keys)| (Name::trusted(zone).to_owned(), ds, keys))
     }
 
+    /// The anchor of a zone itself, as RDATA of DS and DNSKEY records, if it counts at `now`.
+    pub fn of_zone(&self, zone: &Name, now: u64) -> Option<(RdataList<'_>, RdataList<'_>)> {
+        match self.start(zone, now) {
+            Start::Anchor { labels, ds, keys } if labels == zone.label_count() => Some((ds, keys)),
+            _ => None,
+        }
+    }
+
     /// Takes `zone` and all below it as not signed until a time in seconds since 1970; `None` ends that now (RFC 7646).
     pub fn set_negative(&mut self, zone: &Name, until: Option<u64>) {
         self.point(zone).negative_until = until;
@@ -119,8 +130,14 @@ impl Anchors {
 
     /// What decides about `name` at `now`, in seconds since 1970.
     pub fn start(&self, name: &Name, now: u64) -> Start<'_> {
-        let lower = name.to_lowercase();
-        let mut next: Option<&Name> = Some(&lower);
+        let mut room = [0; NAME_OCTETS_MAX];
+        let lower = &mut room[..name.octets().len()];
+        lower.copy_from_slice(name.octets());
+        lower.make_ascii_lowercase();
+        let mut next = Some(Name::trusted(lower));
+        for _ in self.labels_max..name.label_count() {
+            next = next.and_then(Name::parent);
+        }
         while let Some(zone) = next {
             if let Some(point) = self.points.get(zone.octets()) {
                 if point.negative_until.is_some_and(|until| until > now) {
@@ -140,6 +157,7 @@ impl Anchors {
     }
 
     fn point(&mut self, zone: &Name) -> &mut Point {
+        self.labels_max = self.labels_max.max(zone.label_count());
         self.points.entry(zone.octets().to_ascii_lowercase().into()).or_default()
     }
 }
@@ -174,6 +192,8 @@ mod tests {
         anchors.set_negative(Name::root(), Some(7));
         check(&anchors, "www.example.", 6, Err(Some(Insecurity::NegativeAnchor)));
         check(&Anchors::new(), "www.example.", 0, Err(None));
+        let has_own = |text: &str, now| anchors.of_zone(&name(text), now).is_some();
+        assert_eq!([has_own(".", 6), has_own(".", 7), has_own("org.", 7)], [false, true, false]);
         let mut zones: Vec<String> = anchors.zones().map(|(zone, ..)| zone.to_string()).collect();
         zones.sort();
         assert_eq!(zones, [".", "signed.corp.example."]);

@@ -4,6 +4,9 @@
 //! at most 255 octets, labels of at most 63. Case is kept; comparison ignores it (RFC 4343).
 #![allow(unsafe_code)] // one cast between a slice and its transparent wrapper, see `Name::trusted`
 
+mod room;
+
+pub use room::{NameRoom, NameRooms};
 use std::fmt::{self, Write};
 
 /// Longest name on the wire, root label included (RFC 1035 2.3.4).

@@ -302,6 +302,17 @@ impl RrsetListBuf {
         }
     }
 
+    /// Makes the TTLs of the first sets, in their order, no longer than these.
+    pub fn cap_ttls(&mut self, most: impl IntoIterator<Item = u32>) {
+        let mut at = 0;
+        for most in most {
+            let Some((set, rest)) = split_set(&self.octets[at..]) else { return };
+            let (place, ttl) = (at + set.owner.octets().len() + 2, set.ttl.min(most));
+            at = self.octets.len() - rest.len();
+            self.octets[place..place + 4].copy_from_slice(&ttl.to_be_bytes());
+        }
+    }
+
     /// Takes all sets out.
     pub fn clear(&mut self) {
         self.octets.clear();
@@ -364,5 +375,18 @@ mod tests {
             (1..octets.len()).filter(|end| RrsetList::from_octets(&octets[..*end]).is_some()).collect();
         assert_eq!(ends.len(), 2, "after the first and after the second set");
         assert_eq!(RrsetList::trusted(&octets[..octets.len() - 1]).iter().count(), 2);
+        let mut capped = list.clone();
+        capped.cap_ttls([4_000, 60]);
+        let ttls: Vec<_> = capped.list().iter().map(|set| set.ttl).collect();
+        assert_eq!(ttls, [3600, 60, 3600]);
+        assert!(
+            capped
+                .list()
+                .iter()
+                .zip([set, empty, set])
+                .all(|(one, other)| one == Rrset { ttl: one.ttl, ..other })
+        );
+        capped.cap_ttls([0; 9]);
+        assert!(capped.list().iter().all(|set| set.ttl == 0));
     }
 }

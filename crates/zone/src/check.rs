@@ -24,6 +24,7 @@ use wire::iana::rtype;
 use crate::contents::{Contents, Flags, NodeRef, RRsetRef, SourcePosition};
 
 mod delegation;
+mod digest;
 mod finding;
 mod fit;
 mod keys;
@@ -36,6 +37,7 @@ mod structure;
 mod target;
 mod zonemd;
 
+pub use digest::{Anchor, Demand, Verified, verify_digest};
 pub use finding::{CHECK_COUNT, Check, Detail, Finding, Severity, Summary, Timestamp};
 pub use fit::fit;
 

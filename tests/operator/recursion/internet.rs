@@ -222,6 +222,11 @@ impl Internet {
         Resolver { process, scratch, base, address: address.to_owned() }
     }
 
+    /// The text of a zone as its servers have it, which is signed.
+    pub fn zone_file(&self, apex: &str) -> PathBuf {
+        self.files.path().join(format!("{}signed", if apex == "." { "root." } else { apex }))
+    }
+
     /// The file of root hints.
     pub fn hints(&self) -> PathBuf {
         self.files.path().join("hints")

@@ -30,8 +30,10 @@ const CLIENT_OCTETS: usize = 8;
 const COOKIE_OCTETS: usize = 24;
 /// What one that waits may take, all of it: the project's promise.
 const OCTETS_MAX: u64 = 4_096;
-/// What may be kept of the memory that they took, as one part in so many.
+/// What may be kept of the memory that they took, as one part in so many ...
 const KEPT_ONE_IN: u64 = 4;
+/// ... beside this, however many there were: a page of each kind for what comes next, rows of sockets and tickets.
+const STANDING_OCTETS: u64 = 7 << 20;
 /// Queries that are sent before the server has its turn, and for how long.
 const BURST: usize = 64;
 const PAUSE: Duration = Duration::from_millis(1);
@@ -187,7 +189,7 @@ impl Bed {
         let (waiting_more, full) = (self.counted("waiting"), self.anonymous());
         await_or(|| format!("{} wait", self.counted("waiting")), || self.counted("waiting") == 0);
         // What it took goes back to the system a little later, when their questions have ended too.
-        let kept_max = before + full.max(top).saturating_sub(before) / KEPT_ONE_IN;
+        let kept_max = before + STANDING_OCTETS + full.max(top).saturating_sub(before) / KEPT_ONE_IN;
         await_or(
             || {
                 format!(

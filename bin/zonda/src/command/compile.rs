@@ -69,6 +69,7 @@ fn compile_and_write(arguments: &Arguments) -> Result<String, Vec<String>> {
         name: zone.name.clone(),
         source: zone.source.clone(),
         refuse: Severity::Fatal,
+        digest: Default::default(),
     };
     let jobs: Vec<Job> = zones.iter().enumerate().map(job).collect();
     let Compiled { packs, warnings } = compile(&jobs, control::effort::Effort::all())?;

@@ -13,7 +13,7 @@ use super::held::{Kind, is_large};
 use super::said::{Became, By, Said, ZONES_LOGGED_MAX, event};
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
-use crate::findings::{Room, Told};
+use crate::findings::{Digest, Room, Told};
 use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
 use crate::packs::{PackFolder, Stored};
 use crate::progress::{Act, Progress};
@@ -137,6 +137,7 @@ impl Controller {
             name: name.clone(),
             source: source.clone(),
             refuse: self.zones.read().refuse.severity(),
+            digest: Digest::Ignore,
         }];
         self.await_zone(name, source, listing.as_ref());
         progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change, true));
@@ -177,7 +178,15 @@ impl Controller {
         keep_small: bool,
     ) {
         let (effort, folder) = (self.effort(), self.writable_folder());
-        let loader = Loader { effort, folder, stored, progress, keep_small, room: Room::default() };
+        let loader = Loader {
+            effort,
+            folder,
+            stored,
+            progress,
+            keep_small,
+            anchors: self.anchors(),
+            room: Room::default(),
+        };
         change.told.begin(jobs.len());
         loader.load(jobs, &mut |outcomes| {
             let (sound, broken): (Vec<_>, Vec<_>) =

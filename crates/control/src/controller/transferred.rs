@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use validate::Anchors;
 use wire::Name;
 use zone::catalog::{Absence, View, ViewSource};
 use zone::check::Severity;
@@ -10,7 +11,7 @@ use zone::check::Severity;
 use super::Controller;
 use super::change::Change;
 use super::said::By;
-use crate::findings::Findings;
+use crate::findings::{Digest, Findings};
 use crate::load::{Job, Loaded, Origin};
 use crate::packs::{PackFolder, StoredPack};
 use crate::sources::Source;
@@ -25,6 +26,22 @@ impl Controller {
         let zones = self.zones.read();
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
         zones.persists(name, slot)
+    }
+
+    /// What becomes of the digest of a zone.
+    pub(crate) fn digest_of(&self, name: &Name) -> Digest {
+        let zones = self.zones.read();
+        if !zones.has_digests() {
+            return Digest::Ignore;
+        }
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        zones.digest(name, slot)
+    }
+
+    /// Where trust begins: as the resolver has it, or at the keys of the root that are built in.
+    pub(crate) fn anchors(&self) -> Arc<Anchors> {
+        let anchors = self.recursion.as_ref().map(|recursion| recursion.anchors());
+        Arc::new(anchors.unwrap_or_else(Anchors::built_in))
     }
 
     /// What the folder has of a zone, which is served, is not to be what the next start begins with. Says whether it has anything, so that packs are
@@ -73,6 +90,7 @@ impl Controller {
             name: name.to_owned(),
             source: Source::Primaries("a primary".into()),
             refuse: Severity::Fatal,
+            digest: Digest::Ignore,
         };
         let loaded = Loaded {
             pack,

@@ -23,7 +23,7 @@ use super::held::{HeldPacks, Kind};
 use crate::command::ByCommand;
 use crate::commanded::Commanded;
 use crate::expiry;
-use crate::findings::{self, Refuse};
+use crate::findings::{self, Digest, Refuse};
 use crate::packs::PackFolder;
 use crate::read::stamp_of;
 use crate::settings::{Settings, UpdatePolicies};
@@ -157,12 +157,25 @@ impl Zones {
 
     /// Whether what is transferred of the zone of a name, or of its slot, is kept on the disk.
     pub(super) fn persists(&self, name: &Name, slot: Option<SlotNumber>) -> bool {
+        self.source_id(name, slot).and_then(|source| self.sources.persist(source)).unwrap_or(self.persist)
+    }
+
+    /// What becomes of the digest of the zone of a name, or of its slot.
+    pub(super) fn digest(&self, name: &Name, slot: Option<SlotNumber>) -> Digest {
+        self.source_id(name, slot).map_or(Digest::Ignore, |source| self.sources.digest(source))
+    }
+
+    /// Whether digests of any zones are looked at.
+    pub(super) fn has_digests(&self) -> bool {
+        self.sources.has_digests()
+    }
+
+    fn source_id(&self, name: &Name, slot: Option<SlotNumber>) -> Option<SourceId> {
         let awaited = match self.awaited.is_empty() {
             true => None,
             false => self.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source),
         };
-        let source = awaited.or(slot.map(|slot| self.kept(slot).source));
-        source.and_then(|source| self.sources.persist(source)).unwrap_or(self.persist)
+        awaited.or(slot.map(|slot| self.kept(slot).source))
     }
 
     /// Whether a pack of the folder has data of a zone. `slot`: its slot.
@@ -414,6 +427,7 @@ impl Zones {
             stamp: stamp.filter(|_| !is_broken),
             includes: includes.unwrap_or_default(),
             refuse: self.sources.refuse(self.kept(slot).source).unwrap_or(self.refuse).severity(),
+            digest: self.sources.digest(self.kept(slot).source),
         })
     }
 }
@@ -424,7 +438,15 @@ impl Zones {
         let awaited = self.awaited.get(lower)?;
         let source = self.sources.get(awaited.source, &awaited.name)?;
         let refuse = self.sources.refuse(awaited.source).unwrap_or(self.refuse).severity();
-        Some(Look { name: awaited.name.clone(), source, stamp: None, includes: Box::default(), refuse })
+        let digest = self.sources.digest(awaited.source);
+        Some(Look {
+            name: awaited.name.clone(),
+            source,
+            stamp: None,
+            includes: Box::default(),
+            refuse,
+            digest,
+        })
     }
 }
 
@@ -437,6 +459,8 @@ pub(crate) struct Look {
     includes: Includes,
     /// From which severity on it is not loaded.
     pub(super) refuse: Severity,
+    /// What becomes of its digest.
+    pub(super) digest: Digest,
 }
 
 impl Look {

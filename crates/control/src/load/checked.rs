@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 
+use validate::Anchors;
 use zone::contents::Contents;
 use zonefile::Buffers;
 
@@ -27,7 +28,7 @@ pub(super) fn read_checked(
     may_leave: bool,
     buffers: &mut Buffers,
     progress: &Progress,
-    room: &Room,
+    (anchors, room): (&Anchors, &Room),
 ) -> Option<Result<Checked, Vec<String>>> {
     let opened = match read::open_source(&job.source) {
         Ok(opened) => opened,
@@ -41,7 +42,7 @@ pub(super) fn read_checked(
     let check = |text: ZoneText| {
         // Of what came with the program it is said by itself that it is old.
         let is_dated = !matches!(job.source, Source::Embedded(_));
-        let findings = examine(&text, job.refuse, is_dated, room)?;
+        let findings = examine(&text, (job.refuse, (job.digest, anchors)), is_dated, room)?;
         let hash = (text.stamp.octets < ALONE_TEXT_OCTETS).then(|| hash_of(&text.contents)).flatten();
         Ok(Checked { text, findings, hash })
     };

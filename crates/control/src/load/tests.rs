@@ -5,7 +5,13 @@ use super::*;
 const ZONE: &str = "@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.1\n";
 
 fn job(id: usize, name: &str, path: &Path) -> Job {
-    Job { id, name: name.parse().unwrap(), source: Source::File(path.to_owned()), refuse: Severity::Fatal }
+    Job {
+        id,
+        name: name.parse().unwrap(),
+        source: Source::File(path.to_owned()),
+        refuse: Severity::Fatal,
+        digest: Digest::Ignore,
+    }
 }
 
 fn load(jobs: &[Job]) -> Vec<Outcome> {
@@ -16,6 +22,7 @@ fn load(jobs: &[Job]) -> Vec<Outcome> {
         stored: &stored,
         progress: &progress,
         keep_small: false,
+        anchors: Arc::default(),
         room: Room::default(),
     };
     let mut outcomes = Vec::new();

@@ -23,7 +23,8 @@ const TEMPORARY: &str = "negative-anchors.new";
 /// Octets of the longest file that is read: as many as there may be, each name written with escapes.
 const FILE_OCTETS_MAX: u64 = (ANCHORS_MAX * 1_100) as u64;
 
-fn wall() -> u64 {
+/// What the clock says, in seconds since 1970.
+pub(super) fn wall() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 

@@ -8,8 +8,10 @@ use recursive::policy::{Asker, Decision};
 use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
+use wire::Name;
 use wire::iana::rtype;
-use wire::{Name, NameBuf};
+use wire::name::{NameRoom, NameRooms};
+use wire::query::PlainQuery;
 use zone::CatalogView;
 
 use super::Recursion;
@@ -54,7 +56,7 @@ pub(crate) struct Recursor {
 
 /// A question to be asked when nothing else is being done.
 pub(super) struct Later {
-    pub name: NameBuf,
+    pub name: NameRoom,
     pub rtype: u16,
     pub checking_disabled: bool,
     pub from: resolve::From,
@@ -63,18 +65,20 @@ pub(super) struct Later {
 }
 
 impl Later {
-    pub(super) fn of(ask: &Ask<'_>, waiter: Option<Waiter>) -> Later {
+    pub(super) fn of(ask: &Ask<'_>, waiter: Option<Waiter>, rooms: &mut NameRooms) -> Later {
         let Ask { name, rtype, checking_disabled, from, client } = *ask;
-        Later { name: name.to_owned(), rtype, checking_disabled, from, client, waiter }
+        Later { name: rooms.copy(name), rtype, checking_disabled, from, client, waiter }
     }
 }
 
 impl Recursor {
     pub(crate) fn new(shared: &Arc<Recursion>, worker: usize, random: u64) -> Recursor {
         let terms = shared.current_terms();
+        let mut resolver = Resolver::new(terms.resolve.clone(), random.rotate_left(32));
+        resolver.work_in(Arc::clone(&shared.areas));
         Recursor {
             shared: Arc::clone(shared),
-            resolver: Resolver::new(terms.resolve.clone(), random.rotate_left(32)),
+            resolver,
             replies: Replies::new(random, shared.places),
             own: OwnZones::default(),
             terms,
@@ -128,14 +132,14 @@ impl Recursor {
             from: resolve::From::Cache,
             client: None,
         };
-        self.replies.later.push(Later::of(&ask, None));
+        self.replies.later.push(Later::of(&ask, None, &mut self.replies.rooms));
     }
 
-    /// Answers a query from what is known; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours has begun the answer.
+    /// Answers a query from what is known, as it was read, if it was; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours has begun the answer.
     #[inline]
     pub(crate) fn serve(
         &mut self,
-        (query, is_of_ours): (&[u8], bool),
+        (query, plain, is_of_ours): (&[u8], Option<&PlainQuery>, bool),
         context: &Context,
         time: Time,
         room: &mut [u8],
@@ -143,11 +147,15 @@ impl Recursor {
         let Context { transport, is_proved, .. } = *context;
         let client = Client { transport, address: &context.client, is_proved, is_of_ours };
         let known = (&self.terms.policy, &self.shared.cache);
-        let served = self.replies.answers.serve(query, &client, known, time, room);
+        let answers = &mut self.replies.answers;
+        let served = match plain {
+            Some(plain) => answers.serve_plain(query, plain, &client, known, time, room),
+            None => answers.serve(query, &client, known, time, room),
+        };
         if self.terms.prefetches
             && let Some(ask) = self.replies.answers.due()
         {
-            self.replies.later.push(Later::of(&ask, None));
+            self.replies.later.push(Later::of(&ask, None, &mut self.replies.rooms));
         }
         if self.replies.answers.is_told() {
             let asked = self.replies.answers.waiting();
@@ -173,7 +181,7 @@ impl Recursor {
         let (waiting, is_proved) = (self.replies.answers.waiting(), self.replies.answers.is_proved());
         let address = item.context.client;
         let client = client_number(driver.prefix_of(address.ip()));
-        let question = Later::of(&self.replies.answers.ask(client), None);
+        let question = Later::of(&self.replies.answers.ask(client), None, &mut self.replies.rooms);
         let who = Who { address: &address, is_proved };
         let owner = self.shared.owner_of(&question.name, driver.workers());
         let is_here = owner == driver.worker();
@@ -260,6 +268,7 @@ impl Recursor {
             {
                 self.replies.give_up(*waiter, &self.terms.policy, time, driver);
             }
+            self.replies.rooms.put(later.name);
         }
         while let Some(waiter) = self.replies.abandoned.pop() {
             self.resolver.abandon(waiter);

@@ -10,6 +10,7 @@ use recursive::{Replied, Responder, Waiting};
 use resolve::{Outcome, Time, Waiter};
 use wire::NameBuf;
 use wire::iana::{ede, rcode, rtype};
+use wire::name::NameRooms;
 
 use super::anchors::Found;
 use super::recursor::{Later, Message};
@@ -36,6 +37,8 @@ pub(super) struct Replies {
     pub waiters: Waiters<Seat>,
     /// Questions for when the event is over.
     pub later: Vec<Later>,
+    /// For their names.
+    pub rooms: NameRooms,
     /// Those who wait no more, of whom the resolver is to be told.
     pub abandoned: Vec<Waiter>,
     /// The look at keys that is taken, and who wants to know.
@@ -54,6 +57,7 @@ impl Replies {
             answers: Responder::new(random),
             waiters: Waiters::new(places),
             later: Vec::new(),
+            rooms: NameRooms::default(),
             abandoned: Vec::new(),
             look: None,
             said: Said::default(),
@@ -85,7 +89,7 @@ impl Replies {
             self.abandoned.push(before);
         }
         self.later.push(Later {
-            name: zone.clone(),
+            name: self.rooms.copy(zone),
             rtype: rtype::DNSKEY,
             checking_disabled: true,
             from: resolve::From::Servers,
@@ -140,6 +144,7 @@ impl Replies {
 
     fn drop_gone(&mut self, gone: Gone<Seat>, driver: &mut Driver<'_, Message>) {
         self.abandoned.push(gone.waiter);
+        self.answers.put_by(gone.waiting);
         driver.discard(gone.ticket.ticket);
     }
 
@@ -173,6 +178,7 @@ impl Replies {
                 }
             },
         };
+        self.answers.put_by(taken.waiting);
         self.send(taken.ticket, octets, driver);
     }
 
@@ -180,7 +186,7 @@ impl Replies {
     fn ask_again(&mut self, taken: Taken<Seat>) {
         let client = taken.ticket.client;
         let waiter = self.waiters.put_back(taken);
-        self.later.push(Later::of(&self.answers.ask(client), Some(waiter)));
+        self.later.push(Later::of(&self.answers.ask(client), Some(waiter), &mut self.rooms));
     }
 
     /// A question is not taken.

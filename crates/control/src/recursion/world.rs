@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use cache::{Cache, Moment, Servers};
 use net::{Driver, Need, PathId, Protocol};
-use resolve::{Closed, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
+use resolve::{Closed, Held, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
 use wire::Name;
 use zone::CatalogView;
 
@@ -29,7 +29,10 @@ impl Recursion {
     /// The time of the worker's turn, as what is kept counts it.
     pub(super) fn time(&self, now: net::Now) -> Time {
         let since = now.instant.saturating_duration_since(self.began);
-        Time { now: Moment(self.first.0 + since.as_millis() as u64), wall: now.wall }
+        Time {
+            now: Moment(self.first.0 + since.as_millis() as u64),
+            wall: self.clock.wall(now.wall, since.as_secs()),
+        }
     }
 
     /// When that is by the worker's clock.
@@ -84,7 +87,7 @@ impl World for Outside<'_, '_> {
         self.driver.upstream().close(net::StreamId::from_bits(stream.0));
     }
 
-    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
+    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> Held {
         self.own.answer(self.zones, query, response)
     }
 

@@ -16,7 +16,7 @@ use super::former::Former;
 use super::past::Came;
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, NotTaken, Told, What};
-use crate::findings::{Findings, examine_transferred};
+use crate::findings::{Digest, Findings, examine_transferred};
 use crate::load::{OWN_PACK_OCTETS, SEEDS_MAX, store};
 use crate::read::ZoneText;
 use crate::secondary::Report;
@@ -105,6 +105,11 @@ fn take(controller: &Controller, report: Report, tell: &Tell<'_>) -> Option<Whol
         }
     };
     match (outcome, contents) {
+        // All of it is asked for, when its settings were others as this was asked for.
+        (Outcome::Changes(_), _) if controller.digest_of(&zone) != Digest::Ignore => {
+            tell.tell(job, stopped(Fault::Mismatch));
+            None
+        }
         (Outcome::Changes(changes), _) => {
             controller.catalogs.coming(&zone, &changes);
             let told = told(tell.done.clone(), (job, came), soa, expire);
@@ -115,7 +120,9 @@ fn take(controller: &Controller, report: Report, tell: &Tell<'_>) -> Option<Whol
         }
         (_, Some(contents)) => {
             let text = ZoneText::transferred(contents, from, counts.out_of_zone);
-            match examine_transferred(&text) {
+            let digest = controller.digest_of(&zone);
+            let anchors = if digest == Digest::Ignore { Arc::default() } else { controller.anchors() };
+            match examine_transferred(&text, (digest, &anchors)) {
                 Ok(findings) => Some(Whole { job, zone, soa, expire, came, text, findings }),
                 Err((check, lines)) => {
                     lines.iter().for_each(|line| tracing::debug!(zone = %zone, "zone {zone}: {line}"));

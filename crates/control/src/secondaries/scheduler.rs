@@ -22,6 +22,7 @@ use super::{Command, Message, Notice, schedule_settings, shares};
 use crate::command::TransfersIn;
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, What};
+use crate::findings::Digest;
 use crate::secondary::{Clock, Prober, Report, Task, Transfers};
 use crate::settings::SecondarySettings;
 
@@ -243,7 +244,9 @@ impl Scheduler {
                     let asked = match (zone, primary) {
                         (Some(zone), Some(primary)) => {
                             let limits = self.limits_of(&job);
-                            self.ask(controller, Task { job, zone, primary: Arc::new(primary), limits })
+                            let is_whole = controller.digest_of(&zone) != Digest::Ignore;
+                            let primary = Arc::new(primary);
+                            self.ask(controller, Task { job, zone, primary, limits, is_whole })
                         }
                         _ => Err(io::ErrorKind::NotFound.into()),
                     };

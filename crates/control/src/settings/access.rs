@@ -19,7 +19,7 @@ use super::problem::{Report, nearest};
 use super::sections::{AclSettings, ZoneSettings};
 use super::value::Names;
 use super::{AccessSettings, Settings};
-use crate::findings::Refuse;
+use crate::findings::{Digest, Refuse};
 use crate::sources::{Listing, Rules};
 
 /// Names of rules that are no lists.
@@ -291,9 +291,9 @@ impl Settings {
         self.sections_of_zones().map(|(.., zone)| zone.own_lists()).filter(|own| !own.is_empty())
     }
 
-    /// Whether sections of zones name lists for queries: what is kept of zones may not be served before these are known.
+    /// Whether sections of zones name lists for queries, or say that nobody is answered: what is kept of zones may not be served before these are known.
     pub(crate) fn has_own_queries(&self) -> bool {
-        self.sections_of_zones().any(|(.., zone)| !zone.allow_query.is_empty())
+        self.sections_of_zones().any(|(.., zone)| zone.mirror || !zone.allow_query.is_empty())
     }
 }
 
@@ -306,15 +306,12 @@ type OwnKinds<'s> = [(&'static str, &'s Names); OwnLists::KINDS];
 pub struct OwnLists {
     names: [Names; OwnLists::KINDS],
     forwards_updates: bool,
+    is_mirror: bool,
 }
 
 impl OwnLists {
     /// Kinds that zones have rules for: all but recursion, which is about zones of others.
     pub const KINDS: usize = Kind::COUNT - 1;
-
-    fn of(kinds: &OwnKinds<'_>, forwards_updates: bool) -> OwnLists {
-        OwnLists { names: kinds.map(|(_, names)| names.clone()), forwards_updates }
-    }
 
     /// Those of queries alone.
     #[cfg(test)]
@@ -326,7 +323,7 @@ impl OwnLists {
 
     /// Whether it names none, and says nothing else.
     pub fn is_empty(&self) -> bool {
-        self.names.iter().all(Names::is_empty) && !self.forwards_updates
+        self.names.iter().all(Names::is_empty) && !self.forwards_updates && !self.is_mirror
     }
 
     /// Whether updates are sent on to a primary of the zone.
@@ -334,9 +331,14 @@ impl OwnLists {
         self.forwards_updates
     }
 
-    /// Whether it names some for queries.
+    /// Whether zones are for the resolver alone, which nobody may be answered from.
+    pub fn is_mirror(&self) -> bool {
+        self.is_mirror
+    }
+
+    /// Whether not everybody is answered who may query elsewhere.
     pub fn has_queries(&self) -> bool {
-        !self.names[Kind::Query as usize].is_empty()
+        self.is_mirror || !self.names[Kind::Query as usize].is_empty()
     }
 
     /// What it names for each kind.
@@ -357,7 +359,17 @@ impl ZoneSettings {
 
     /// What it says of who may do what.
     fn own_lists(&self) -> OwnLists {
-        OwnLists::of(&self.kinds(), self.forward_updates)
+        OwnLists {
+            names: self.kinds().map(|(_, names)| names.clone()),
+            forwards_updates: self.forward_updates,
+            is_mirror: self.mirror,
+        }
+    }
+
+    /// What becomes of the digests of its zones.
+    fn digest(&self) -> Digest {
+        let unset = if self.mirror { Digest::Verify } else { Digest::Ignore };
+        Digest::named(&self.zonemd).unwrap_or(unset)
     }
 
     /// What it says of its zones beside where they are.
@@ -375,6 +387,7 @@ impl ZoneSettings {
             ixfr: self.ixfr_rules(),
             primaries: self.primaries.clone(),
             persist: self.persist,
+            digest: self.digest(),
             member_of: None,
             listing: self.catalog.as_ref().map(listing),
             is_made: self.make_catalog,

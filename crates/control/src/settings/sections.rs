@@ -12,7 +12,7 @@ use wire::NameBuf;
 use super::declare::section;
 use super::update::IxfrRules;
 use super::value::{Names, Pinning, Range, Secret};
-use crate::findings::Refuse;
+use crate::findings::{Digest, Refuse};
 
 /// Port of the addresses that are listened on unless others are set: one that needs no rights.
 const PORT_UNSET: u16 = 5300;
@@ -341,6 +341,13 @@ section! {
         primaries: Names = Names::default(), Range::TextsOrNone("the name of a [[remote]]"), live;
         /// Whether what comes from `primaries` is kept on the disk, instead of `persist` in `[secondary]`. Left out: that.
         persist: Option<bool> = None, Range::Any, live;
+        /// Whether the zone is a copy for `[resolver]` alone, a local root (RFC 8806) for one: clients are not answered from it, but by the resolver, which takes from it what it would else
+        /// ask the zone's servers for, and validates that. Where the zone is missing or has expired those are asked. BIND's `type mirror`, Unbound's `auth-zone` with `for-downstream: no`.
+        mirror: bool = false, Range::Any, live;
+        /// What becomes of the digest of the zone in its ZONEMD record (RFC 8976) when it is read or transferred: `ignore`; `verify`, so that a zone with a wrong one is not
+        /// taken, and the one before stays; `require`, so that one without is not taken either. Where a trust anchor of the resolver is of this very zone, as that of the root is, its SOA and ZONEMD records have to
+        /// be signed by a key that it leads to as well, and that there is no ZONEMD record has to be proved. Zones that are verified are transferred as a whole each time. Left out: `verify` for mirrors, else `ignore`.
+        zonemd: String = String::new(), Range::OneOf(Digest::WORDS), live;
         /// Which clients may query the zone, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;
         /// Which clients may have the zone transferred (AXFR, IXFR), instead of those that `transfer` in `[access]` lets in. Left out: those.

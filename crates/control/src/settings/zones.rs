@@ -110,6 +110,9 @@ pub(super) fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
     if !is_secondary && zone.persist.is_some() {
         return Err("expected no `persist` without `primaries`: texts are files already");
     }
+    if let Some(text) = mirror_fault(zone) {
+        return Err(text);
+    }
     if let Some(text) = catalogs::made_fault(zone) {
         return Err(text);
     }
@@ -136,8 +139,26 @@ pub(super) fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
     }
 }
 
+/// What is wrong with a zone as a mirror.
+fn mirror_fault(zone: &ZoneSettings) -> Option<&'static str> {
+    let is_changed = !zone.allow_update.is_empty() || !zone.update_policy.is_empty() || zone.forward_updates;
+    match zone.mirror {
+        true if !zone.allow_query.is_empty() => Some(
+            "expected no `allow-query` beside `mirror`: nobody is answered from it, and `recursion` in `[access]` says who may ask the resolver",
+        ),
+        true if is_changed => {
+            Some("expected nothing about updates beside `mirror`: it is a copy of a zone of others")
+        }
+        true if zone.make_catalog => Some("expected no `make-catalog` beside `mirror`"),
+        _ => None,
+    }
+}
+
 /// What is wrong with a folder of zones as a whole.
 pub(super) fn check_directory(directory: &ZoneDirectorySettings) -> Result<(), &'static str> {
+    if let Some(text) = mirror_fault(&directory.zone) {
+        return Err(text);
+    }
     if directory.own.path.as_os_str().is_empty() {
         return Err("expected `path`, found none");
     }
@@ -151,6 +172,9 @@ pub(super) fn check_directory(directory: &ZoneDirectorySettings) -> Result<(), &
 /// What is wrong with a template as a whole.
 pub(super) fn check_template(template: &TemplateSettings) -> Result<(), &'static str> {
     let zone = &template.zone;
+    if let Some(text) = mirror_fault(zone) {
+        return Err(text);
+    }
     if !zone.update_policy.is_empty() {
         return Err("expected no `update-policy`: what may change is for the primary to say");
     }

@@ -15,16 +15,38 @@ use recursive::{Client, Policy, Replied, Responder, Served};
 use resolve::{
     Outcome, Path, Received, Resolver, Settings, StreamId, StreamSecurity, Time, Unsent, Waiter, World,
 };
+use sim::signer::{Signing, sign_set};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use sync::Areas;
+use validate::Anchors;
 use wire::header::{HEADER_OCTETS, QR};
-use wire::iana::rtype;
-use wire::rrset::{RdataList, RdataListBuf, Rrset, RrsetListBuf};
+use wire::iana::{algorithm, rtype};
+use wire::name::NameRooms;
+use wire::rrset::{RdataList, RdataListBuf, Rrset, RrsetList, RrsetListBuf};
 use wire::{Address, NameBuf, Transport};
 
 /// Zones below `bed.example.`.
 const ZONES: usize = 100;
 /// Names that are asked for in turn, all different.
 const NAMES: usize = 2_000;
+
+/// How the answers are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// Not validated: validation is off.
+    Plain,
+    /// Validated, and no anchor says that they have to be signed.
+    Unanchored,
+    /// Signed, and each zone has an anchor: a signature an answer, which is remembered from the second time on.
+    Signed,
+}
+
+impl Answers {
+    /// All, with their names.
+    pub const ALL: [(&'static str, Answers); 3] =
+        [("plain", Answers::Plain), ("unanchored", Answers::Unanchored), ("signed", Answers::Signed)];
+}
 
 struct Bench {
     time: Time,
@@ -37,6 +59,7 @@ struct Bench {
     to: Option<SocketAddr>,
     room: Vec<u8>,
     octets: usize,
+    rooms: NameRooms,
 }
 
 impl World for Bench {
@@ -67,8 +90,8 @@ impl World for Bench {
         Err(Unsent::Gone)
     }
     fn close(&mut self, _: StreamId) {}
-    fn authoritative(&mut self, _: &[u8], _: &mut Vec<u8>) -> bool {
-        false
+    fn authoritative(&mut self, _: &[u8], _: &mut Vec<u8>) -> resolve::Held {
+        resolve::Held::Nothing
     }
     fn has_zones(&self) -> bool {
         false
@@ -80,6 +103,7 @@ impl World for Bench {
             Replied::Octets(octets) => {
                 self.octets += octets;
                 self.waiters.replied(&taken, octets, self.time.now);
+                self.responder.put_by(taken.waiting);
             }
             Replied::Ask => panic!("there is no DNS64 here"),
         }
@@ -91,6 +115,8 @@ pub struct Misses {
     resolver: Resolver,
     bench: Bench,
     queries: Vec<Vec<u8>>,
+    /// RDATA of the RRSIG record of each answer.
+    signatures: Vec<Vec<u8>>,
     next: usize,
 }
 
@@ -128,9 +154,20 @@ fn put_cut(cache: &Cache, zone: &str, parent_labels: u8, now: Moment) {
 
 impl Misses {
     /// Nothing is known but where the zones are.
-    pub fn new() -> Misses {
+    pub fn new(answers: Answers) -> Misses {
         let cache = Cache::new();
         let now = Moment(1_000_000);
+        let mut settings = Settings {
+            is_validating: answers != Answers::Plain,
+            anchors: Anchors::new(),
+            hints: vec![[192, 0, 9, 1].into()],
+            not_servers: Vec::new(),
+            ..Settings::default()
+        };
+        let signatures = match answers {
+            Answers::Signed => sign(&cache, &mut settings.anchors, now),
+            _ => Vec::new(),
+        };
         put_cut(&cache, ".", 0, now);
         put_cut(&cache, "bed.example.", 0, now);
         (0..ZONES).for_each(|zone| put_cut(&cache, &format!("zone{zone}.bed.example."), 2, now));
@@ -140,17 +177,12 @@ impl Misses {
             octets.extend([0, 1, 0, 1]);
             octets
         });
-        let settings = Settings {
-            is_validating: false,
-            hints: vec![[192, 0, 9, 1].into()],
-            not_servers: Vec::new(),
-            ..Settings::default()
-        };
         Misses {
             resolver: Resolver::new(settings, 1),
             queries: queries.collect(),
+            signatures,
             bench: Bench {
-                time: Time { now, wall: 0 },
+                time: Time { now, wall: u64::from(sim::BEGIN_UNIX_SECONDS) },
                 random: 4711,
                 cache,
                 policy: Policy { clients: Clients::All, ..Policy::default() },
@@ -160,9 +192,20 @@ impl Misses {
                 to: None,
                 room: vec![0; 65_535],
                 octets: 0,
+                rooms: NameRooms::default(),
             },
             next: 0,
         }
+    }
+
+    /// Has what lives for one event cut from work areas. Without, all of it comes from the system's allocator.
+    pub fn work_in(&mut self, areas: Arc<Areas>) {
+        self.resolver.work_in(areas);
+    }
+
+    /// Pieces of memory for one event that the system's allocator gave.
+    pub fn system_pieces(&self) -> u64 {
+        self.resolver.counters().system_pieces
     }
 
     /// So many queries: the octets of all answers.
@@ -176,7 +219,7 @@ impl Misses {
             }
             self.next += 1;
             self.ask(number);
-            answer_to(&self.bench.question, &mut answer);
+            answer_to(&self.bench.question, self.signatures.get(number), &mut answer);
             let from = self.bench.to.take().unwrap();
             let received = Received { path: Path(7), from, octets: &answer, is_cut: false };
             self.resolver.datagram(&received, &mut self.bench);
@@ -188,7 +231,7 @@ impl Misses {
         let address = Address::v4([192, 0, 2, 1], 1024 + number as u16);
         let client =
             Client { transport: Transport::Udp, address: &address, is_proved: false, is_of_ours: false };
-        let Bench { responder, policy, cache, time, room, waiters, .. } = &mut self.bench;
+        let Bench { responder, policy, cache, time, room, waiters, rooms, .. } = &mut self.bench;
         let served = responder.serve(&self.queries[number], &client, (policy, cache), *time, room);
         assert_eq!(served, Served::Miss);
         let waiting = responder.waiting();
@@ -197,20 +240,64 @@ impl Misses {
         let waiter = waiters.insert(&who, waiting, (), time.now);
         let asked = responder.ask(1);
         // As the worker does it, who cannot lend the name meanwhile.
-        let lower = asked.name.to_owned();
-        let ask = resolve::Ask { name: &lower, ..asked };
+        let name = rooms.copy(asked.name);
+        let ask = resolve::Ask { name: &name, ..asked };
         self.resolver.ask(&ask, Some(waiter), &mut self.bench).unwrap();
+        self.bench.rooms.put(name);
     }
 }
 
-/// What a server says to a question for an address: one, for a second, with OPT.
-fn answer_to(question: &[u8], answer: &mut Vec<u8>) {
+/// Signs all answers, and has each zone's keys in the cache, where its anchor leads to them.
+fn sign(cache: &Cache, anchors: &mut Anchors, now: Moment) -> Vec<Vec<u8>> {
+    let signing = Signing { has_single_key: true, algorithms: vec![algorithm::ED25519], ..Signing::new(1) };
+    let zones: Vec<NameBuf> = (0..ZONES).map(|zone| name(&format!("zone{zone}.bed.example."))).collect();
+    for zone in &zones {
+        signing.ds(zone).iter().for_each(|ds| anchors.add_ds(zone, ds));
+        let keys: Vec<Vec<u8>> = signing.keys(zone).iter().map(|key| key.dnskey.clone()).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let signatures = sign_set(zone, &signing, zone, rtype::DNSKEY, 86_400, &keys);
+        let (rdatas, signatures): (RdataListBuf, RdataListBuf) =
+            (keys.into_iter().collect(), signatures.iter().map(Vec::as_slice).collect());
+        let entry = Entry {
+            kind: Kind::Data,
+            rank: Rank::Authoritative,
+            security: Security::Unchecked,
+            ede: None,
+            stored: now,
+            ttl: 86_400,
+            zone_labels: 3,
+            rdatas: rdatas.list(),
+            signatures: signatures.list(),
+            beside: RrsetList::EMPTY,
+        };
+        let key = Key { name: zone, subject: Subject::Unchecked(rtype::DNSKEY) };
+        assert!(cache.put(&key, &entry, now, now));
+    }
+    let one = |number: usize| {
+        let zone = &zones[number % ZONES];
+        let owner = name(&format!("host{number}.{zone}"));
+        sign_set(zone, &signing, &owner, rtype::A, 1, &[&ADDRESS]).remove(0)
+    };
+    (0..NAMES).map(one).collect()
+}
+
+/// What all names have.
+const ADDRESS: [u8; 4] = [192, 0, 2, 1];
+
+/// What a server says to a question for an address: one, for a second, with OPT; and its signature.
+fn answer_to(question: &[u8], signature: Option<&Vec<u8>>, answer: &mut Vec<u8>) {
     let end = HEADER_OCTETS + question[HEADER_OCTETS..].iter().position(|octet| *octet == 0).unwrap() + 5;
     answer.clear();
     answer.extend_from_slice(&question[..2]);
     answer.extend((QR | 0x0400).to_be_bytes());
-    answer.extend([0, 1, 0, 1, 0, 0, 0, 1]);
+    answer.extend([0, 1, 0, 1 + u8::from(signature.is_some()), 0, 0, 0, 1]);
     answer.extend_from_slice(&question[HEADER_OCTETS..end]);
-    answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 192, 0, 2, 1]);
+    answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+    answer.extend(ADDRESS);
+    if let Some(signature) = signature {
+        answer.extend([0xc0, 12, 0, 46, 0, 1, 0, 0, 0, 1]);
+        answer.extend((signature.len() as u16).to_be_bytes());
+        answer.extend(signature);
+    }
     answer.extend([0, 0, 41, 4, 208, 0, 0, 0x80, 0, 0, 0]);
 }

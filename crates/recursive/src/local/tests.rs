@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use wire::iana::rtype;
 
 fn name(text: &str) -> NameBuf {
     NameBuf::from_text(text).unwrap()

@@ -13,7 +13,7 @@ fn address(text: &str) -> Address {
 
 fn waiting(text: &str, id: u16) -> Waiting {
     let wishes = Wishes::of(id, 0, 1, None);
-    Waiting { wishes, stage: Stage::Asked, is_aliased: false, name: name(text) }
+    Waiting { wishes, stage: Stage::Asked, is_aliased: false, name: (&*name(text)).into() }
 }
 
 /// Clients come one after the other, each with a ticket of its number.

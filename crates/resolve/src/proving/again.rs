@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DS or DNSKEY breaks the chain -> fetched anew, of another server, if nobody did that just now -> once more of a third -> broken
-//! the response itself           -> another server of the zone, three in all                                            -> bogus
+//! the response itself           -> another server of the zone, three in all (after a mirror: all of them)               -> bogus
 //! ```
 
 use cache::{Key, Subject};
@@ -18,7 +18,7 @@ use crate::links::BogusZone;
 use crate::lookup::Lookup;
 use crate::mesh::TaskId;
 use crate::resolver::Resolver;
-use crate::task::{Source, Task};
+use crate::task::{MIRROR, Source, Task};
 use crate::world::World;
 
 /// How a proof goes on that failed.
@@ -48,6 +48,10 @@ impl Resolver {
             && let Some(again) = self.mend_link((id, task), proof, broken, world)
         {
             return Some(again);
+        }
+        if task.place.source == Source::Mirror {
+            // Its servers may have another version, which does not count among those that they get.
+            return (!broken.is_in_chain).then_some(Again::Server);
         }
         task.bogus += 1;
         if broken.is_in_chain || task.bogus >= BOGUS_TRIES || matches!(task.place.source, Source::Forward(_))
@@ -103,6 +107,8 @@ impl Resolver {
             self.forget_link(broken, world);
         }
         proof.avoided.extend(proof.facts.iter().filter(|fact| is_it(fact)).filter_map(|fact| fact.from));
+        // From the servers themselves, that is.
+        proof.avoided.push(MIRROR);
         proof.facts.retain(|fact| !is_it(fact));
         proof.validation.retry();
         self.fetch(id, task, proof, Need { name, rtype }, world);
@@ -121,7 +127,10 @@ impl Resolver {
         };
         let name = name.to_lowercase();
         let owner = if rtype == rtype::DS { name.parent().unwrap_or(&name) } else { &name };
-        lookup.cut(owner, &mut self.scratch.copied).is_some_and(|(_, cut)| cut.rdatas.count() > 1)
+        let scratch = &mut self.scratch;
+        lookup
+            .cut(owner, &mut scratch.copied, &mut scratch.cuts)
+            .is_some_and(|(_, cut)| cut.rdatas.count() > 1)
     }
 
     /// A DS or DNSKEY RRset that broke a chain is not used again.

@@ -94,3 +94,37 @@ fn what_is_sought_for_it() {
         assert_eq!((scene.seen(3) > 0, scene.seen(4) > 0), (needs, needs));
     }
 }
+
+/// A task that waits for late answers alone goes on at once for who asks the same.
+#[test]
+fn joined_while_it_lingers() {
+    let mut scene = scene(|question, response| (question.at > 1_004_000).then_some(response));
+    let waiter = scene.ask("www.example.test.", rtype::A).unwrap();
+    scene.pass(1_900);
+    scene.resolver.abandon(waiter);
+    scene.pass(1_100);
+    let (tasks, seen) = (scene.resolver.held()[0], scene.seen(3));
+    scene.pass(100);
+    assert_eq!((tasks, scene.resolver.held()[0], scene.seen(3)), (1, 1, seen), "it waits, and asks nothing");
+    let waiter = scene.ask("www.example.test.", rtype::A).unwrap();
+    assert_eq!(scene.seen(3), seen + 1);
+    assert_eq!(scene.outcome(waiter).rcode, rcode::NOERROR);
+    scene.check_nothing_held();
+}
+
+/// A flood is over once, and what it took is small again; few tasks are none.
+#[test]
+fn ebb() {
+    for (count, is_flood) in [(100, false), (4_000, true)] {
+        let mut scene = scene(|_, response| Some(response));
+        let ask = |n| scene.ask(&format!("n{n}.example.test."), rtype::A).unwrap();
+        let waiters: Vec<_> = (0..count).map(ask).collect();
+        assert!(!scene.resolver.has_ebbed());
+        let before = scene.resolver.mesh.index.capacity();
+        waiters.into_iter().for_each(|waiter| scene.resolver.abandon(waiter));
+        scene.check_nothing_held();
+        assert_eq!(scene.resolver.has_ebbed(), is_flood);
+        assert!(!scene.resolver.has_ebbed(), "said once");
+        assert!(!is_flood || scene.resolver.mesh.index.capacity() < before / 8);
+    }
+}

@@ -45,6 +45,24 @@ fn stale_after(after_ms: u64) {
     scene.check_nothing_held();
 }
 
+/// What has expired longer ago than that is not given, though it may lie there still.
+#[test]
+fn stale_no_longer_than_it_may() {
+    let dead = Rc::new(Cell::new(false));
+    let is_dead = dead.clone();
+    let mut scene = Scene::with(ROOT, |settings| settings.stale_after_ms = Some(300));
+    scene.serve(2, &[("test.", TEST)]);
+    scene.serve_so(3, &[("example.test.", EXAMPLE)], move |_, response| (!is_dead.get()).then_some(response));
+    scene.net.cache.set_limits(&cache::Limits { stale_seconds: 8, ..scene.net.cache.limits() });
+    check_www(&mut scene);
+    dead.set(true);
+    scene.pass(66_000);
+    assert!(scene.resolve("www.example.test.", rtype::A).is_stale, "6 s after its end");
+    scene.pass(30_000);
+    let outcome = scene.resolve("www.example.test.", rtype::A);
+    assert_eq!((outcome.rcode, outcome.is_stale), (2, false), "half a minute after");
+}
+
 #[test]
 fn prefetch_passes_over_what_is_kept() {
     let mut scene = scene(|_, response| Some(response));

@@ -28,20 +28,27 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-type Change = fn(&Question, Response) -> Option<Response>;
+pub type Change = fn(&Question, Response) -> Option<Response>;
 
-/// A root, `test.` that is signed, with `good.test.` that is too, and `plain.test.` that is not. What the servers of root (1) and TLD (2), and of
-/// zones (3), say is changed.
-fn world(above: Change, below: Change) -> Scene {
-    let ds = |apex: &str| {
-        let rdata = signing(1).ds(&name(apex)).remove(0);
-        let (tag, rest) = (u16::from_be_bytes([rdata[0], rdata[1]]), hex(&rdata[4..]));
-        format!("{apex} 3600 DS {tag} {} {} {rest}\n", rdata[2], rdata[3])
-    };
-    let root = format!(
+/// The DS record of a zone that is signed.
+fn ds(apex: &str) -> String {
+    let rdata = signing(1).ds(&name(apex)).remove(0);
+    let (tag, rest) = (u16::from_be_bytes([rdata[0], rdata[1]]), hex(&rdata[4..]));
+    format!("{apex} 3600 DS {tag} {} {} {rest}\n", rdata[2], rdata[3])
+}
+
+/// The root of that.
+pub fn root() -> Zone {
+    let text = format!(
         ". 3600 SOA a.root. x. 1 2 3 4 60\n. 3600 NS a.root.\na.root. 3600 A 192.0.9.1\ntest. 3600 NS ns.test.\nns.test. 3600 A 192.0.9.2\n{}",
         ds("test.")
     );
+    signed(".", &text)
+}
+
+/// A root, `test.` that is signed, with `good.test.` that is too, and `plain.test.` that is not. What the servers of root (1) and TLD (2), and of
+/// zones (3), say is changed.
+pub fn world(above: Change, below: Change) -> Scene {
     let test = format!(
         "test. 3600 SOA ns x. 1 2 3 4 60\ntest. 3600 NS ns.test.\nns.test. 3600 A 192.0.9.2\n\
          good.test. 3600 NS ns.good.test.\nns.good.test. 3600 A 192.0.9.3\n{}\
@@ -55,14 +62,14 @@ fn world(above: Change, below: Change) -> Scene {
         let anchor = signing(1).ds(Name::root()).remove(0);
         settings.anchors.add_ds(Name::root(), &anchor);
     });
-    scene.serve_zones(1, vec![signed(".", &root)], above);
+    scene.serve_zones(1, vec![root()], above);
     scene.serve_zones(2, vec![signed("test.", &test)], above);
     let plain = Zone::from_text("plain.test.", "www.plain.test. 60 A 203.0.113.2");
     scene.serve_zones(3, vec![signed("good.test.", good), plain], below);
     scene
 }
 
-const AS_IT_IS: Change = |_, response| Some(response);
+pub const AS_IT_IS: Change = |_, response| Some(response);
 
 fn explain(scene: &mut Scene, text: &str) -> Told {
     let name = name(text);

@@ -73,6 +73,16 @@ impl FaultKind {
 }
 
 const DAY: u32 = 86_400;
+/// Seeds tried for a key that a zone does not have: of the least table of keys, that of RSA, half are none of its.
+const SEEDS: u64 = 64;
+
+/// A key as `key`, that is none of those of the zone, in which a chance of four in the table of RSA would have it.
+fn unknown_key(seed: u64, apex: &Name, key: &Key) -> Key {
+    let of = |seed, role| Key::new(seed, apex, role, key.algorithm);
+    let own = [Role::Ksk, Role::Zsk, Role::Standby].map(|role| of(seed, role).dnskey);
+    let others = (0..SEEDS).map(|number| of(!seed ^ number << 32, key.role));
+    others.into_iter().find(|other| !own.contains(&other.dnskey)).expect("each second one is not")
+}
 
 impl Fault {
     pub(super) fn is_at(&self, owner: &Name, rtype: u16) -> bool {
@@ -101,8 +111,7 @@ impl Fault {
                 draft.other_key = other(apex, key.role);
             }
             FaultKind::UnknownKey => {
-                let apex = draft.signer.clone();
-                draft.other_key = Some(Key::new(!signing.seed, &apex, key.role, key.algorithm));
+                draft.other_key = Some(unknown_key(signing.seed, &draft.signer, key));
             }
             FaultKind::ByRevoked => draft.other_key = other(&draft.signer.clone(), Role::Revoked),
             FaultKind::Signatures(count) => draft.copies = *count,

@@ -186,6 +186,19 @@ fn faults_of_signatures() {
     check_fault(FaultKind::UnknownKey, Some(Wrong::WrongKey));
 }
 
+/// However small the table is that keys are taken from.
+#[test]
+fn an_unknown_key_is_none_of_the_zones() {
+    for (seed, algorithm) in
+        (0..24).flat_map(|seed| [(seed, algorithm::RSASHA256), (seed, algorithm::ECDSAP384SHA384)])
+    {
+        let signing = Signing { algorithms: vec![algorithm], has_standby: true, ..Signing::new(seed) };
+        let signed = sign(&zone(), &signing.with(FaultKind::UnknownKey.at_type(rtype::SOA))).unwrap();
+        let (_, faults) = verify(&signed, BEGIN_UNIX_SECONDS);
+        assert_eq!(faults, [("example. SOA".to_owned(), Wrong::WrongKey)], "{seed} {algorithm}");
+    }
+}
+
 #[test]
 fn faults_of_keys_and_denial() {
     let signing = Signing::new(1).with(FaultKind::CollidingKeys(30).everywhere());

@@ -372,8 +372,8 @@ impl World for Around<'_> {
         self.outside.close(StreamId(stream.0));
     }
 
-    fn authoritative(&mut self, _query: &[u8], _response: &mut Vec<u8>) -> bool {
-        false
+    fn authoritative(&mut self, _query: &[u8], _response: &mut Vec<u8>) -> resolve::Held {
+        resolve::Held::Nothing
     }
 
     fn keeps_inside(&self, name: &Name) -> bool {

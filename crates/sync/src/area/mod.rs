@@ -44,12 +44,15 @@
 //! assert_eq!(areas.made(), 1);
 //! ```
 //!
+//! A worker whose work never says no, and that has one event after the other, has [`Work`].
+//!
 //! Source: Jinmei and Vixie (USENIX 2006), section 3.1: memory contexts shared by clients, at most 100, each with a block
 //! of 256 KB.
 #![allow(unsafe_code)] // references to disjoint parts of a block
 #![allow(clippy::mut_from_ref)] // no part is given out twice
 
 mod pool;
+mod work;
 
 use std::{
     cell::{Cell, UnsafeCell},
@@ -59,6 +62,7 @@ use std::{
 
 pub use pool::AREAS_MAX;
 use pool::{Pool, Taken};
+pub use work::Work;
 
 /// Octets of a block: as in BIND 9; a recursive query needs a tenth of it, a transfer holds four messages.
 pub const BLOCK_OCTETS: usize = 256 << 10;

@@ -19,7 +19,7 @@ pub struct Group(u16);
 
 impl Group {
     /// Most groups beside group 0.
-    pub const NUMBERS_MAX: usize = KEPT_FOR_NOBODY as usize - 1;
+    pub const NUMBERS_MAX: usize = MIRRORED as usize - 1;
 
     /// Group `number`, at most [`Group::NUMBERS_MAX`]. `is_for_some`: answers from its zones are not for everybody who may ask elsewhere, so that
     /// nobody may keep them for others.
@@ -33,10 +33,27 @@ impl Group {
         Group(number as u16 | if is_for_some { KEPT_FOR_NOBODY } else { 0 })
     }
 
+    /// The same, of zones that are copies for a resolver: nobody is answered from them. Answers that looked there are for nobody else, either.
+    ///
+    /// # Panics
+    ///
+    /// If answers from the group are for everybody.
+    #[must_use]
+    pub fn mirrored(self) -> Group {
+        assert!(self.is_for_some(), "a mirror is for somebody");
+        Group(self.0 | MIRRORED)
+    }
+
     /// Its number.
     #[must_use]
     pub fn number(self) -> usize {
-        usize::from(self.0 & !KEPT_FOR_NOBODY)
+        usize::from(self.0 & !(KEPT_FOR_NOBODY | MIRRORED))
+    }
+
+    /// See [`Group::mirrored`].
+    #[must_use]
+    pub fn is_mirror(self) -> bool {
+        self.0 & MIRRORED != 0
     }
 
     /// See [`Group::new`].
@@ -48,6 +65,8 @@ impl Group {
 
 /// The bit of groups whose answers are not kept.
 const KEPT_FOR_NOBODY: u16 = 1 << 15;
+/// The bit of groups of mirrors.
+const MIRRORED: u16 = 1 << 14;
 /// Chunks that slots can have.
 const CHUNKS: usize = (ZONES_MAX + NOWHERE_SLOTS as usize).div_ceil(CHUNK_SLOTS);
 
@@ -99,7 +118,16 @@ mod tests {
         assert_eq!((groups.get(last), groups.get(SlotNumber(5))), (some, others));
         assert_eq!(groups.get(SlotNumber(6)), Group::default());
         assert_eq!((some.number(), some.is_for_some()), (7, true));
-        assert_eq!((others.number(), others.is_for_some()), (Group::NUMBERS_MAX, false));
+        assert_eq!(
+            (others.number(), others.is_for_some(), others.is_mirror()),
+            (Group::NUMBERS_MAX, false, false)
+        );
+        let mirror = Group::new(Group::NUMBERS_MAX, true).mirrored();
+        assert!(groups.set(last, mirror) && groups.get(last) == mirror);
+        assert_eq!(
+            (mirror.number(), mirror.is_for_some(), mirror.is_mirror()),
+            (Group::NUMBERS_MAX, true, true)
+        );
         assert!(groups.set(last, Group::default()) && groups.get(last) == Group::default());
     }
 }

@@ -157,6 +157,8 @@ checks! {
     ZonemdUnsupported "zonemd-unsupported" Notice "scheme or algorithm of the digest is not known";
     ZonemdDuplicate "zonemd-duplicate" Error "two digests of the same scheme and algorithm";
     ZonemdMismatch "zonemd-mismatch" Error "digest is not that of the zone";
+    ZonemdMissing "zonemd-missing" Fatal "no digest that can be verified, as `zonemd` has it";
+    ZonemdUnproved "zonemd-unproved" Fatal "no signature by a key that the trust anchor of the zone leads to, as `zonemd` has it";
     ZonemdBelowApex "zonemd-below-apex" Notice "ZONEMD record below the apex";
 
     RRsetTooLarge "rrset-too-large" Fatal "more than 65535 octets with its signatures, fits no message";

@@ -5,6 +5,7 @@ use crate::contents::{ContentsBuilder, SourcePosition};
 use wire::NameBuf;
 use zonefile::{NoIncludes, Record, Source};
 
+mod digest;
 mod hostile;
 mod signed;
 mod signer;

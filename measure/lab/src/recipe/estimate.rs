@@ -32,15 +32,15 @@ const SAMPLES_SECONDS: f64 = 12.0;
 /// Looks at memory after single updates, and what follows them.
 const WATCHED_SECONDS: f64 = 10.0;
 /// What it takes to ask a resolver for a name that it does not know yet.
-const SETTLED: f64 = 5e-5;
+const SETTLED: f64 = 3.5e-5;
 /// What it takes to see that no more queries arrive at the authoritative servers, and what a trial of a resolver takes beside its length and that.
 const LOOKED: f64 = 0.08;
 /// Trials until the steps of a resolver's staircase are small, where it is not the first block: it begins where that ended.
 const APPROACH_KNOWN: f64 = 4.0;
 /// How long a hit is waited for of those resolvers that have none after a restart, the mean over all.
-const NO_HIT: f64 = 8.0;
+const NO_HIT: f64 = 3.0;
 /// Before and after a flood, and until resolvers have given up on it.
-const FLOOD_MORE: f64 = 4.0;
+const FLOOD_MORE: f64 = 2.0;
 /// What expires before servers go, and what comes late.
 const OUTAGE_MORE: f64 = 6.0;
 /// What a name takes whom to ask for it is not known of: two to four round trips of 20 ms.

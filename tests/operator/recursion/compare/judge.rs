@@ -17,8 +17,9 @@ const CLIENTS: usize = 16;
 
 /// A failure says nothing of the name, and is kept for a second by BIND: whoever failed alone is asked again after that (RFC 9520 3.2).
 const FAILURE_WAIT: Duration = Duration::from_millis(1_200);
-/// How often: another client's question may have failed meanwhile.
-const FAILURES: usize = 3;
+/// How often, and by how much some wait longer than others: another client's question may have failed meanwhile.
+const FAILURES: usize = 4;
+const APART_MS: u64 = 3_000;
 /// Differences that are shown of each rule.
 const SAMPLES: usize = 20;
 
@@ -137,12 +138,14 @@ fn ask_all(questions: &[Question]) -> Vec<Heard> {
 
 /// What a server that has failed says, and how often it was asked for that.
 pub fn patiently(question: &Question, address: &str) -> (Said, usize) {
-    let ask = |_| {
-        std::thread::sleep(FAILURE_WAIT);
+    // Others who wait for the same must not keep each other's failures alive: longer each time, and at no common pace.
+    let ask = |turn: usize| {
+        let apart = u64::from(question.query.id) * 613 * turn as u64 % APART_MS;
+        std::thread::sleep(FAILURE_WAIT * turn as u32 + Duration::from_millis(apart));
         Said::of(question.ask(address).as_ref())
     };
     let mut all: Vec<Said> = Vec::new();
-    for said in (0..FAILURES).map(ask) {
+    for said in (1..=FAILURES).map(ask) {
         let has_failed = said.rcode == SERVFAIL;
         all.push(said);
         if !has_failed {
@@ -161,18 +164,28 @@ impl Findings {
             let seconds = heard.seconds;
             let Some(part) = zonda.difference(peer, seconds) else { continue };
             let (other, looks) = (&peers[1 - at], heard.looks.at(at));
-            let difference = Difference { question, part, peer_name, zonda, peer, other, looks, seconds };
+            let difference =
+                Difference { question, part, peer_name, zonda, peer, other, looks, seconds, ttl: None };
             let words = difference.words();
-            match rules.iter().find(|rule| rule.explains(&difference)) {
-                Some(rule) => {
-                    *self.explained.entry(rule.name.clone()).or_default() += 1;
-                    let samples = self.samples.entry(rule.name.clone()).or_default();
-                    if samples.len() < SAMPLES {
-                        samples.push(words);
-                    }
-                }
+            // Several sets may have other TTLs, each for a reason of its own.
+            let ttls = zonda.other_ttls(peer, seconds).filter(|_| part == "ttl").map(Some);
+            let parts: Vec<_> = if part == "ttl" { ttls.collect() } else { vec![None] };
+            let rule_of = |ttl| {
+                let of_set = Difference { ttl, ..difference };
+                rules.iter().find(|rule| rule.explains(&of_set))
+            };
+            match parts.into_iter().map(rule_of).collect::<Option<Vec<&Rule>>>() {
+                Some(found) => found.into_iter().for_each(|rule| self.explain(rule, &words)),
                 None => self.unexplained.push(words),
             }
+        }
+    }
+
+    fn explain(&mut self, rule: &Rule, words: &str) {
+        *self.explained.entry(rule.name.clone()).or_default() += 1;
+        let samples = self.samples.entry(rule.name.clone()).or_default();
+        if samples.len() < SAMPLES {
+            samples.push(words.to_owned());
         }
     }
 

@@ -10,6 +10,9 @@ use zonda_tests::rtype;
 
 /// How long an answer may take: servers that lame zones are delegated to are tried again and again.
 const WAIT: Duration = Duration::from_secs(10);
+/// How often a question is sent to which nothing came, and how much later each time.
+const TRIES: u32 = 5;
+const STREAM_WAIT: Duration = Duration::from_millis(200);
 /// The operation that no server does (RFC 1035 4.1.1).
 const STATUS: u16 = 2;
 /// Class CHAOS.
@@ -106,7 +109,7 @@ impl Question {
             Response::parse(answer).unwrap_or_else(|fault| panic!("{address} {}: {fault}", self.words()))
         };
         let mut is_stream = self.is_stream;
-        for _ in 0..3 {
+        for turn in 1..=TRIES {
             if !is_stream {
                 let Some(answer) = udp_within(server, &octets, WAIT).expect("a socket") else { continue };
                 let response = parse(&answer);
@@ -123,6 +126,8 @@ impl Question {
             {
                 return Some(parse(&answer));
             }
+            // What was in its way goes by.
+            std::thread::sleep(STREAM_WAIT * turn);
         }
         None
     }

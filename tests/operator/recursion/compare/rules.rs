@@ -9,7 +9,7 @@ use zonda_tests::server::peers::require;
 
 use super::looks::Look;
 use super::question::Question;
-use super::said::{SECONDS_APART, SERVFAIL, Said};
+use super::said::{OtherTtl, SECONDS_APART, SERVFAIL, Said};
 
 /// An explained difference: all that it says must be so.
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ pub struct Rule {
     wildcard: Option<bool>,
     /// Zonda's answer section is empty.
     empty: Option<bool>,
-    /// TTLs that differ: all of sets of this type; Zonda's and the peer's between these when they were fresh; Zonda's longer or shorter.
+    /// A TTL that differs: of a set of this type; Zonda's and the peer's between these when they were fresh; Zonda's longer or shorter.
     ttl_of: Option<String>,
     ttl: Option<[u32; 2]>,
     peer_ttl: Option<[u32; 2]>,
@@ -66,6 +66,10 @@ pub struct Rule {
     checked_ttl: Option<bool>,
     /// The peer has more types of the authority section, all of which are proofs, and says no AD.
     more_proofs: Option<bool>,
+    /// The peer has fewer types of it, and those are proofs.
+    fewer_proofs: Option<bool>,
+    /// Zonda's answer was made of a wildcard, as its signatures say.
+    expanded: Option<bool>,
     /// Of Unbound with this version alone.
     unbound: Option<String>,
     #[serde(rename = "reason")]
@@ -80,6 +84,7 @@ struct Rules {
 }
 
 /// One difference: between what Zonda and a peer said, beside what the other peer did.
+#[derive(Clone, Copy)]
 pub struct Difference<'a> {
     pub question: &'a Question,
     pub part: &'static str,
@@ -89,9 +94,19 @@ pub struct Difference<'a> {
     pub other: &'a Said,
     pub looks: Look<'a>,
     pub seconds: u32,
+    /// Of TTLs: the set that it is about. Each needs a rule.
+    pub ttl: Option<OtherTtl<'a>>,
 }
 
 impl Difference<'_> {
+    /// Whether the other peer says what Zonda says.
+    fn is_agreed(&self) -> bool {
+        match self.ttl {
+            Some((set, ttl, _)) => self.other.has_ttl(set, ttl, self.seconds),
+            None => self.zonda.agrees(self.other, self.part, self.seconds),
+        }
+    }
+
     /// Whether the peer says the other way about CD what Zonda says.
     fn is_turned(&self) -> bool {
         let is_same = |one: &Said| one.rcode == self.zonda.rcode && one.answer == self.zonda.answer;
@@ -154,7 +169,7 @@ impl Rule {
             && is_so(self.dnssec, || edns.is_some_and(|edns| edns.flags != 0))
             && self.class.is_none_or(|class| class == question.query.qclass)
             && is_so(self.alias, || zonda.has("CNAME"))
-            && is_so(self.agreed, || zonda.agrees(of.other, of.part, of.seconds))
+            && is_so(self.agreed, || of.is_agreed())
             && self.rcode.is_none_or(|rcode| rcode == zonda.rcode)
             && (self.peer_rcodes.is_empty() || self.peer_rcodes.contains(&peer.rcode))
             && is_so(self.ad, || zonda.ad)
@@ -167,26 +182,29 @@ impl Rule {
             && is_so(self.signed, || zonda.is_signed())
             && is_so(self.wildcard, || question.query.name.to_string().starts_with("*."))
             && is_so(self.more_proofs, || !peer.ad && zonda.lacks_proofs_alone(peer))
+            && is_so(self.fewer_proofs, || zonda.has_proofs_alone(peer))
+            && is_so(self.expanded, || zonda.is_made_of_a_wildcard())
             && is_so(self.empty, || zonda.answer.is_empty())
-            && self.explains_ttls(of)
+            && self.explains_ttl(of)
     }
 
-    /// Whether the TTLs that differ do so as it says.
-    fn explains_ttls(&self, of: &Difference<'_>) -> bool {
-        let Difference { zonda, peer, seconds, .. } = of;
+    /// Whether the TTL that differs does so as it says.
+    fn explains_ttl(&self, of: &Difference<'_>) -> bool {
+        let Some((set, ttl, theirs)) = of.ttl else { return true };
         // What was fetched since the first question is no older than that.
         let was = |ttl: u32, range: Option<[u32; 2]>| {
-            range.is_none_or(|[least, most]| ttl <= most && ttl + seconds + SECONDS_APART >= least)
+            range.is_none_or(|[least, most]| ttl <= most && ttl + of.seconds + SECONDS_APART >= least)
         };
-        let is_of_denial = |theirs: u32| zonda.denial_ttl().is_some_and(|most| theirs <= most);
-        let is_as_checked =
-            || of.looks.checked.is_some_and(|one| one.rcode == SERVFAIL || one.agrees(peer, "ttl", *seconds));
-        zonda.other_ttls(peer, *seconds).all(|(rtype, ttl, theirs)| {
-            self.ttl_of.as_ref().is_none_or(|one| *one == rtype::name(rtype))
-                && was(ttl, self.ttl)
-                && was(theirs, self.peer_ttl)
-                && is_so(self.longer, || ttl > theirs)
-                && is_so(self.peer_ttl_of_denial, || is_of_denial(theirs))
-        }) && is_so(self.checked_ttl, is_as_checked)
+        let is_of_denial = || of.zonda.denial_ttl().is_some_and(|most| theirs <= most);
+        let is_as_checked = || {
+            let is_theirs = |one: &Said| one.rcode == SERVFAIL || one.has_ttl(set, theirs, of.seconds);
+            of.looks.checked.is_some_and(is_theirs)
+        };
+        self.ttl_of.as_ref().is_none_or(|one| *one == rtype::name(set.1))
+            && was(ttl, self.ttl)
+            && was(theirs, self.peer_ttl)
+            && is_so(self.longer, || ttl > theirs)
+            && is_so(self.peer_ttl_of_denial, is_of_denial)
+            && is_so(self.checked_ttl, is_as_checked)
     }
 }

@@ -9,6 +9,12 @@ use zonda_tests::rtype;
 
 /// A record without its TTL: owner, type, RDATA.
 type Row = (String, u16, Vec<u8>);
+/// Owner and type.
+pub type Set = (String, u16);
+/// A set, and its TTL as two have it.
+pub type OtherTtl<'a> = (&'a Set, u32, u32);
+/// Where an RRSIG says of how many labels it is (RFC 4034 3.1.3).
+const SIGNATURE_LABELS_AT: usize = 3;
 /// Octets of an RRSIG before its signer: type covered to key tag.
 const SIGNATURE_HEAD_OCTETS: usize = 18;
 
@@ -26,7 +32,7 @@ pub struct Said {
     /// Types of the authority section, and the owners of SOA records; what is delegated left out.
     authority: BTreeSet<(String, u16)>,
     /// TTLs of the answer's sets and of the SOA record of a denial.
-    ttls: BTreeMap<(String, u16), u32>,
+    ttls: BTreeMap<Set, u32>,
     /// Why it failed, as it says: extended error and text (RFC 8914). Not compared.
     why: Option<String>,
 }
@@ -98,14 +104,28 @@ impl Said {
         PARTS.into_iter().find(|part| !self.agrees(other, part, seconds))
     }
 
-    /// What both have, with TTLs that are further apart than the time that went by: type, and the two.
-    pub fn other_ttls<'a>(
-        &'a self,
-        other: &'a Said,
-        seconds: u32,
-    ) -> impl Iterator<Item = (u16, u32, u32)> + 'a {
-        let both = self.ttls.iter().filter_map(|(set, ttl)| Some((set.1, *ttl, *other.ttls.get(set)?)));
+    /// What both have, with TTLs that are further apart than the time that went by: the set, and the two.
+    pub fn other_ttls<'a>(&'a self, other: &'a Said, seconds: u32) -> impl Iterator<Item = OtherTtl<'a>> {
+        let both = self.ttls.iter().filter_map(|(set, ttl)| Some((set, *ttl, *other.ttls.get(set)?)));
         both.filter(move |(_, ttl, theirs)| theirs.abs_diff(*ttl) > seconds + SECONDS_APART)
+    }
+
+    /// Whether a set has this TTL, or is not there.
+    pub fn has_ttl(&self, set: &Set, wanted: u32, seconds: u32) -> bool {
+        self.ttls.get(set).is_none_or(|ttl| ttl.abs_diff(wanted) <= seconds + SECONDS_APART)
+    }
+
+    /// Whether NSEC and NSEC3 of the authority section are all that the other lacks.
+    pub fn has_proofs_alone(&self, other: &Said) -> bool {
+        other.lacks_proofs_alone(self)
+    }
+
+    /// Whether something of the answer was made of a wildcard: a signature has fewer labels than its owner (RFC 4035 5.3.4).
+    pub fn is_made_of_a_wildcard(&self) -> bool {
+        self.signatures.iter().any(|(owner, head)| {
+            let labels = owner.split('.').filter(|label| !label.is_empty()).count();
+            head.get(SIGNATURE_LABELS_AT).is_some_and(|of_signature| usize::from(*of_signature) < labels)
+        })
     }
 
     /// Types of the answer's records.

@@ -79,5 +79,5 @@ impl Controller {
 
 /// The job of loading a zone; its number is given later.
 pub(super) fn job(look: Look) -> Job {
-    Job { id: 0, name: look.name, source: look.source, refuse: look.refuse }
+    Job { id: 0, name: look.name, source: look.source, refuse: look.refuse, digest: look.digest }
 }

@@ -11,7 +11,7 @@ use super::WALL;
 use super::records::{Question, Response};
 use super::zone::Zone;
 use crate::outcome::{Outcome, Waiter};
-use crate::world::{Path, StreamId, StreamSecurity, Time, Unsent, World};
+use crate::world::{Held, Path, StreamId, StreamSecurity, Time, Unsent, World};
 
 /// What a server says, or `None` for silence.
 pub type Behaviour = Box<dyn FnMut(&Question, Response) -> Option<Response>>;
@@ -64,6 +64,8 @@ pub struct Net {
     /// Everything that is sent is lost.
     pub is_silent: bool,
     pub own: Option<Zone>,
+    /// A mirror of this process, if there is one.
+    pub mirror: Option<Zone>,
     /// Names at and below this are asked of nobody.
     pub inside: Option<NameBuf>,
     pub sent: u64,
@@ -80,7 +82,7 @@ impl Net {
     pub(super) fn new() -> Net {
         Net {
             now: 1_000_000,
-            cache: Cache::new(),
+            cache: stale_for_a_day(),
             qualities: Servers::new(1 << 20, Secret::new([1, 2, 3])),
             servers: HashMap::new(),
             queue: BTreeMap::new(),
@@ -91,6 +93,7 @@ impl Net {
             is_unreachable: false,
             is_silent: false,
             own: None,
+            mirror: None,
             inside: None,
             sent: 0,
             with_cookie: 0,
@@ -184,18 +187,28 @@ impl World for Net {
         self.inside.as_ref().is_some_and(|inside| name.is_at_or_below(inside))
     }
 
-    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
+    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> Held {
         let question = Question::read(query, false, self.now);
-        match &self.own {
-            Some(zone) if question.name.is_at_or_below(zone.apex.as_ref().unwrap()) => {
-                response.extend(zone.answer(&question).octets(&question));
-                true
-            }
-            _ => false,
+        let is_in = |zone: &&Zone| question.name.is_at_or_below(zone.apex.as_ref().unwrap());
+        if let Some(zone) = self.own.as_ref().filter(is_in) {
+            response.extend(zone.answer(&question).octets(&question));
+            return Held::Ours;
         }
+        if let Some(zone) = self.mirror.as_ref().filter(is_in) {
+            response.extend(zone.signed(zone.answer(&question)).octets(&question));
+            return Held::Mirror { labels: zone.apex.as_ref().unwrap().label_count() };
+        }
+        Held::Nothing
     }
 
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
         self.done.push((waiter, outcome.clone()));
     }
+}
+
+/// A cache that gives what has expired for a day, as that of a server does.
+fn stale_for_a_day() -> Cache {
+    let cache = Cache::new();
+    cache.set_limits(&cache::Limits { stale_seconds: 86_400, ..cache.limits() });
+    cache
 }

@@ -25,6 +25,16 @@ impl Zone {
         Zone { apex: Some(apex.to_owned()), records }
     }
 
+    /// With an octet of the RDATA of an RRset changed, as nobody has signed it.
+    pub fn forged(mut self, owner: &str, kind: u16) -> Zone {
+        let owner = name(owner);
+        let of_set = |record: &&mut Record| record.0.eq_ignore_case(&owner) && record.1 == kind;
+        for record in self.records.iter_mut().filter(of_set) {
+            *record.3.last_mut().unwrap() ^= 1;
+        }
+        self
+    }
+
     /// With the signatures of what it has, as those want it who ask with DO.
     pub(super) fn signed(&self, mut response: Response) -> Response {
         for section in &mut response.sections[..2] {

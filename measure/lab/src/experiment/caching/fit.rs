@@ -23,7 +23,7 @@ pub const METRICS: [&str; 4] = ["user CPU a hit", "user CPU a miss", "system CPU
 struct Line {
     hit: f64,
     miss: f64,
-    /// The greatest distance of a row from it, as share of the row.
+    /// The greatest distance of a row from it, as share of the mean of all rows.
     off: f64,
 }
 
@@ -38,8 +38,9 @@ fn line(rows: &[(f64, f64)]) -> Option<Line> {
         return None;
     }
     let (hit, miss) = ((mm * hc - hm * mc) / determinant, (hh * mc - hm * hc) / determinant);
-    let off = rows.iter().map(|&(hits, cost)| ((hits * hit + (1.0 - hits) * miss) / cost - 1.0).abs());
-    Some(Line { hit, miss, off: off.fold(0.0, f64::max) })
+    let off = rows.iter().map(|&(hits, cost)| (hits * hit + (1.0 - hits) * miss - cost).abs());
+    let mean = rows.iter().map(|&(_, cost)| cost).sum::<f64>() / rows.len() as f64;
+    Some(Line { hit, miss, off: off.fold(0.0, f64::max) / mean.max(f64::MIN_POSITIVE) })
 }
 
 /// Costs of hits and misses by resolver, in the order of [`METRICS`], one value a block.
@@ -87,7 +88,7 @@ pub fn cost_table(costs: &Costs) -> Option<Table> {
     let rows: Vec<Vec<String>> = costs.of[0].contenders().into_iter().map(row).collect();
     let columns =
         ["resolver", "user, hit", "user, miss", "system, hit", "system, miss", "user off %", "system off %"];
-    let note = "Microseconds, by least squares over the cases of each block, medians over blocks. Off: how far the case is from the line that fits it least. What the relays \
+    let note = "Microseconds, by least squares over the cases of each block, medians over blocks. Off: how far the case is from the line that fits it least, of the mean cost. What the relays \
                 show is the kernel's part alone: a miss has two datagrams more.";
     (!rows.is_empty()).then(|| table("Processor time of a hit and of a miss", &columns, rows, note))
 }

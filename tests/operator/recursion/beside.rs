@@ -1,0 +1,78 @@
+//! Zones of its own beside the resolver.
+
+use std::time::Duration;
+
+use zonda_tests::exchange::udp_within;
+use zonda_tests::message::Query;
+use zonda_tests::rtype;
+
+use super::check;
+use super::internet::in_internet;
+
+/// A zone of its own beside the resolver: aliases that lead out of it and delegations are followed for those who want and may have recursion, and shown as
+/// they are to others.
+#[test]
+fn zones_beside_the_resolver() {
+    in_internet(|internet| {
+        let files = tempfile::tempdir().expect("a folder");
+        let zone = |apex: &str, records: &str| {
+            let file = files.path().join(apex);
+            let text =
+                format!("$ORIGIN {apex}.\n$TTL 300\n@ SOA ns host 1 7200 900 86400 5\n@ NS ns\n{records}");
+            std::fs::write(&file, text).expect("a zone file");
+            format!("[[zone]]\nname = \"{apex}\"\nfile = \"{}\"\n", file.display())
+        };
+        let below = zone("sub.own.example", "ns A 127.0.0.3\nwww A 192.0.2.51\n");
+        let own = zone(
+            "own.example",
+            "ns A 127.0.0.2\nwww A 192.0.2.50\nout CNAME www.signed.org.\nsub NS ns.sub\nns.sub A 127.0.0.3\n",
+        );
+        let _below = internet.resolver_at("127.0.0.3", &below);
+        // The root of this Internet proves that there is no example.
+        let resolver = internet.resolver_at("127.0.0.2", &format!("insecure = [\"own.example\"]\n{own}"));
+        let www = ["www.own.example. IN A 192.0.2.50"];
+        let out = ["out.own.example. IN CNAME www.signed.org."];
+        let chain = [out[0], "www.signed.org. IN A 192.0.2.1", "www.signed.org. IN A 192.0.2.2"];
+        let deeper = ["www.sub.own.example. IN A 192.0.2.51"];
+        let is_referral = |said: &str| said.contains("sub.own.example.\t300\tIN\tNS\tns.sub.own.example.");
+        // That recursion is available (RA) is said to all who may have it, whatever the answer comes from.
+        for _ in 0..2 {
+            check(&resolver.dig(&["www.own.example", "A"]), "NOERROR", "qr aa rd ra", &www);
+            check(&resolver.dig(&["out.own.example", "A"]), "NOERROR", "qr rd ra", &chain);
+            check(&resolver.dig(&["www.sub.own.example", "A"]), "NOERROR", "qr rd ra", &deeper);
+            check(&resolver.dig(&["out.own.example", "A", "+norecurse"]), "NOERROR", "qr aa ra", &out);
+            let said = resolver.dig(&["www.sub.own.example", "A", "+norecurse"]);
+            check(&said, "NOERROR", "qr ra", &[]);
+            assert!(is_referral(&said), "{said}");
+            check(&resolver.dig(&["version.bind", "TXT", "CH", "+norecurse"]), "REFUSED", "qr ra", &[]);
+            check(&resolver.dig(&["+opcode=STATUS"]), "NOTIMP", "qr rd ra", &[]);
+        }
+        drop(resolver);
+        let nobody = format!("{own}[access]\nrecursion = \"nobody\"\n");
+        let resolver = internet.resolver_at("127.0.0.2", &nobody);
+        check(&resolver.dig(&["www.own.example", "A"]), "NOERROR", "qr aa rd", &www);
+        check(&resolver.dig(&["out.own.example", "A"]), "NOERROR", "qr aa rd", &out);
+        let said = resolver.dig(&["www.sub.own.example", "A"]);
+        check(&said, "NOERROR", "qr rd", &[]);
+        assert!(is_referral(&said), "{said}");
+        check(&resolver.dig(&["www.plain.org", "A"]), "REFUSED", "qr rd", &[]);
+    });
+}
+
+#[test]
+fn limits_of_rates_hold_beside_a_resolver() {
+    in_internet(|internet| {
+        let files = tempfile::tempdir().expect("a folder");
+        let file = files.path().join("own.example");
+        std::fs::write(&file, "$TTL 300\n@ SOA ns host 1 7200 900 86400 5\n@ NS ns\nns A 192.0.2.1\n")
+            .expect("a zone");
+        let own = format!("[[zone]]\nname = \"own.example\"\nfile = \"{}\"\n", file.display());
+        let limits = "[rate-limit]\nenabled = true\nresponses-per-second = 2\nslip = 0\n";
+        let _resolver = internet.resolver(&format!("{limits}{own}"));
+        let query = Query::new("ns.own.example", rtype::A).octets();
+        let at = "127.0.0.1:53".parse().expect("an address");
+        let ask = || udp_within(at, &query, Duration::from_millis(50)).ok().flatten().is_some();
+        let answered = (0..30).filter(|_| ask()).count();
+        assert!((1..20).contains(&answered), "{answered} of 30");
+    });
+}
