@@ -51,8 +51,11 @@ fn a_resolver_can_say_more() {
     }
 }
 
-/// Zones, of which some are mirrors, and what comes of a question: whether it is elsewhere, the response code, whether it is authoritative.
-fn check_mirrors(mirrors: &[&str], expected: &[(&str, u16, u16, (bool, u16, bool))]) {
+/// What comes of a question: whether it is elsewhere, the response code, whether it is authoritative.
+type Fate = (bool, u16, bool);
+
+/// Zones, of which some are mirrors, and what comes of questions: name, type, flags, fate.
+fn check_mirrors(mirrors: &[&str], expected: &[(&str, u16, u16, Fate)]) {
     const PLAIN: &str = "@ 60 SOA . . 1 2 3 4 5\n@ 60 NS ns\n*.w 60 A 192.0.2.1\n";
     let zones = [
         (".", "@ 60 SOA . . 1 2 3 4 5\n@ 60 NS ns\nexample 60 NS ns\n"),

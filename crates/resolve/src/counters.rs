@@ -54,9 +54,9 @@ counters! {
     proofs: "Responses validated.";
     signatures: "Signatures verified for that.";
     known_signatures: "Signatures that were verified before, and remembered.";
-    system_pieces: "Pieces of memory for one event that work areas had no room for, so that the system's allocator gave them.";
     digests: "Digests of keys computed for that.";
     hash_rounds: "Rounds of NSEC3 hashes computed for that.";
+    system_pieces: "Pieces of memory for one event that work areas had no room for, so that the system's allocator gave them.";
     bogus: "Responses that validation rejected.";
     hopeless: "Questions not asked, or not validated, as all of their zone is bogus for now, or disowned by its servers.";
 }

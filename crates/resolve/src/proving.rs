@@ -16,8 +16,7 @@ use validate::verdict::Break;
 use validate::{Context, Ending, Fault, Insecurity, Need, Reason, Response, Step, Validation, Verdict};
 use wire::iana::{rcode, rtype};
 use wire::name::NameRoom;
-use wire::rrset::Rrset;
-use wire::{Name, NameBuf};
+use wire::{Name, NameBuf, Rrset};
 
 use self::again::Again;
 use crate::exchange::Exchange;

@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_deepest_decides() {
-        let name = |text| NameBuf::from_text(text).unwrap();
+        let name = |text: &str| NameBuf::from_text(text).unwrap();
         let mut anchors = Anchors::built_in();
         anchors.add_insecure(&name("Corp.example."));
         anchors.add_ds(&name("signed.corp.example."), b"anchor");
