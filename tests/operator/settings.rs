@@ -82,6 +82,32 @@ fn a_file_of_a_zone_directory_that_is_no_name() {
     assert!(!said.errors.contains("README"), "{said:#?}");
 }
 
+/// What a resolver reads at its start is looked at; what would have no effect is told.
+#[test]
+fn files_and_sections_of_a_resolver() {
+    let check = |settings: &str| {
+        let folder = folder(&[("zonda.toml", settings.as_bytes()), ("empty", b"")]);
+        zonda(&["check-config", text(&folder.path().join("zonda.toml"))])
+    };
+    let resolver = "[resolver]\nenabled = true\n";
+    check(&format!("{resolver}root-hints = \"none\"\n"))
+        .assert_fails(1, &["root-hints ", "none", "no such file"]);
+    check(&format!("{resolver}root-hints = \"empty\"\n"))
+        .assert_fails(1, &["root-hints ", "empty", "expected at least one record"]);
+    check(&format!("{resolver}trust-anchor-file = \"none\"\n"))
+        .assert_fails(1, &["trust-anchor-file ", "none"]);
+    check(&format!("{resolver}state-directory = \"empty/x\"\n"))
+        .assert_fails(1, &["state-directory", "empty"]);
+    check(resolver).assert_fine();
+    let forward = "[[forward]]\nname = \"a.example\"\naddresses = [\"192.0.2.1\"]\n";
+    let said = check(forward);
+    assert!(
+        said.assert_fine().errors.contains("no effect without `enabled = true` in [resolver]"),
+        "{said:#?}"
+    );
+    assert_eq!(check(&format!("{resolver}{forward}")).assert_fine().errors, "");
+}
+
 #[test]
 fn a_file_that_is_not_there_or_binary() {
     let folder = folder(&[("zonda.toml", &[0xff; 100])]);

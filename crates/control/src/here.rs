@@ -19,8 +19,9 @@ pub fn problems_here(settings: &Settings) -> Vec<String> {
     let secrets =
         crate::identity::identity(settings, &mut Groups::default()).map(drop).err().unwrap_or_default();
     let pin = processors(settings);
+    let resolver = crate::recursion::unreadable(settings);
     let folders = if server.is_none() { folders(settings) } else { Vec::new() };
-    server.into_iter().chain(control).chain(secrets).chain(pin).chain(folders).collect()
+    server.into_iter().chain(control).chain(secrets).chain(pin).chain(resolver).chain(folders).collect()
 }
 
 /// Processors that workers are to be pinned to and that are not there, or not for us.
@@ -45,6 +46,14 @@ fn folders(settings: &Settings) -> Vec<String> {
     {
         let problem = who.problem(&settings.path(packs));
         problems.extend(problem.map(|problem| format!("[server] pack-directory: {problem}")));
+    }
+    let state = &settings.resolver.state_directory;
+    if settings.resolver.enabled
+        && !state.as_os_str().is_empty()
+        && let Some(who) = Who::of(settings)
+    {
+        let problem = who.problem(&settings.path(state));
+        problems.extend(problem.map(|problem| format!("[resolver] state-directory: {problem}")));
     }
     // Made before the server becomes its user.
     let may_start = Who::of(settings).is_some();

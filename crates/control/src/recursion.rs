@@ -46,6 +46,11 @@ pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
 pub(crate) use terms::Terms;
 
+/// What of the files that a resolver needs by these settings cannot be read, as lines.
+pub(crate) fn unreadable(settings: &Settings) -> Vec<String> {
+    if settings.resolver.enabled { Terms::unreadable(settings) } else { Vec::new() }
+}
+
 /// What all workers share.
 pub(crate) struct Recursion {
     /// Where workers have memory from while they process a query or an answer.

@@ -147,6 +147,12 @@ pub fn wanted(settings: &Settings, progress: &Progress) -> (WantedZones, Vec<(Co
         named: HashSet::new(),
         problems: Vec::new(),
     };
+    let needs_resolver = [settings.forwards.len(), settings.stubs.len(), settings.local_zones.len()];
+    if !settings.resolver.enabled && needs_resolver.iter().sum::<usize>() > 0 {
+        let line =
+            "[[forward]], [[stub]] and [[local-zone]] have no effect without `enabled = true` in [resolver]";
+        collection.zones.warnings.push(line.into());
+    }
     for (line, zone) in &settings.zones {
         collection.add_section(*line, zone);
     }

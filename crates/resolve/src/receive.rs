@@ -78,7 +78,12 @@ impl Resolver {
             task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);
             if matches!(task.state, State::Streaming { exchange, .. } if exchange == id) {
                 task.state = State::Choosing;
+                task.note(|| format!("{} {}", exchange.server, words(why)));
                 match why {
+                    Closed::Untrusted => {
+                        world.distrusted(exchange.server);
+                        self.stream_failed(&mut task, &exchange.server);
+                    }
                     Closed::Unreachable => {
                         self.network.unreachable(&exchange.server, self.time.now);
                         task.candidates.untried(&exchange.server);
@@ -226,5 +231,16 @@ impl Source {
             Source::Forward(_) => crate::response::Source::Forwarder,
             _ => crate::response::Source::Authority,
         }
+    }
+}
+
+/// How a stream ended, for operators.
+fn words(why: Closed) -> &'static str {
+    match why {
+        Closed::Ended => "ended the stream",
+        Closed::Broken => "refused the stream, or broke it off",
+        Closed::TimedOut => "is too slow over a stream",
+        Closed::Untrusted => "did not prove over TLS to be the one that is wanted",
+        Closed::Unreachable => "cannot be reached over a stream from here",
     }
 }

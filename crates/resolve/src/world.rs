@@ -134,6 +134,8 @@ pub trait World {
     fn keeps_inside(&self, _name: &Name) -> bool {
         false
     }
+    /// A server that had to prove who it is did not: of a forwarder its operator wants to know.
+    fn distrusted(&mut self, _server: SocketAddr) {}
     /// A question came to this.
     fn done(&mut self, waiter: Waiter, outcome: &Outcome);
 }

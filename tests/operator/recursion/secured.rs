@@ -92,7 +92,13 @@ fn forwarders_over_tls_have_to_prove_who_they_are() {
             let said = resolver.dig(&["www.corp.example", "A", "+time=6"]);
             match is_believed {
                 true => check(&said, "NOERROR", "qr rd ra", &["www.corp.example. IN A 192.0.2.41"]),
-                false => assert!(!said.contains("192.0.2.41"), "{lines}: {said}"),
+                false => {
+                    assert!(!said.contains("192.0.2.41"), "{lines}: {said}");
+                    let why = format!("{FORWARDER}:853 did not prove over TLS to be the one that is wanted");
+                    assert!(resolver.log().contains(&why), "{lines}: {}", resolver.log());
+                    let explained = resolver.ctl(&["explain", "www.corp.example"]);
+                    assert!(explained.contains(&why), "{lines}: {explained}");
+                }
             }
         }
     });

@@ -1,11 +1,17 @@
 //! Lines for the log that queries cause, so many a second at most: clients must not fill a disk.
 
+use std::net::SocketAddr;
+
 use cache::Moment;
 use wire::Name;
 use wire::iana::{ede, rtype};
 
 /// Lines a second, of a worker: what a person reads, and what disks take for weeks.
 const LINES_A_SECOND: u32 = 10;
+/// How often the same server is said to be not the one that it should be.
+const DISTRUST_PAUSE_MS: u64 = 60_000;
+/// Such servers that a worker remembers: more forwarders than anybody has.
+const DISTRUSTED_MAX: usize = 64;
 
 /// The lines of a worker.
 #[derive(Debug, Default)]
@@ -13,6 +19,8 @@ pub(super) struct Said {
     second: u64,
     lines: u32,
     left_out: u64,
+    /// Servers that did not prove who they are, and when that was said last.
+    distrusted: Vec<(SocketAddr, Moment)>,
 }
 
 impl Said {
@@ -45,6 +53,20 @@ impl Said {
             0 => tracing::info!("SERVFAIL for {name} {rtype}{why}"),
             _ => tracing::info!(left_out, "SERVFAIL for {name} {rtype}{why} ({left_out} lines left out)"),
         }
+    }
+
+    /// A server that is asked over TLS did not prove to be the one that is wanted.
+    pub(super) fn distrusted(&mut self, server: SocketAddr, now: Moment) {
+        self.distrusted.retain(|(_, said)| now.ms_since(*said) < DISTRUST_PAUSE_MS);
+        let is_known = self.distrusted.iter().any(|(known, _)| *known == server);
+        if is_known || self.distrusted.len() >= DISTRUSTED_MAX {
+            return;
+        }
+        self.distrusted.push((server, now));
+        tracing::warn!(
+            %server,
+            "{server} did not prove over TLS to be the one that is wanted, and is not asked: see tls-name, tls-authorities and tls-pins of [[forward]]"
+        );
     }
 
     /// Somebody asked for a name of a local zone that is marked.

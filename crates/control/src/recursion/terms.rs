@@ -90,6 +90,12 @@ impl Terms {
         })
     }
 
+    /// What of the files that settings name cannot be read, as lines: those that would end a start.
+    pub(crate) fn unreadable(settings: &Settings) -> Vec<String> {
+        let files = resolve(settings).err().into_iter().flatten();
+        files.chain(Secured::new(settings).err().into_iter().flatten()).collect()
+    }
+
     /// Warns of an open resolver, which becomes a tool for attacks on others within hours.
     pub(super) fn warn_if_open(&self) {
         if self.is_open {
@@ -195,7 +201,7 @@ fn anchors(settings: &Settings) -> Result<Anchors, String> {
 
 fn anchors_of(path: &Path) -> Result<Anchors, String> {
     let (mut anchors, mut count) = (Anchors::new(), 0);
-    for record in records(path)? {
+    for record in records(path).map_err(|line| format!("trust-anchor-file {line}"))? {
         match record.rtype {
             rtype::DS => anchors.add_ds(&record.owner, &record.rdata),
             rtype::DNSKEY => anchors.add_key(&record.owner, &record.rdata),
@@ -211,7 +217,8 @@ fn anchors_of(path: &Path) -> Result<Anchors, String> {
 
 /// The addresses of a file of hints.
 fn hints(path: &Path) -> Result<Vec<IpAddr>, String> {
-    let addresses: Vec<IpAddr> = records(path)?.iter().filter_map(address).collect();
+    let addresses: Vec<IpAddr> =
+        records(path).map_err(|line| format!("root-hints {line}"))?.iter().filter_map(address).collect();
     match addresses.is_empty() {
         true => Err(format!("root-hints {}: expected addresses (A, AAAA), found none", path.display())),
         false => Ok(addresses),

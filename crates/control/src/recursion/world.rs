@@ -102,6 +102,10 @@ impl World for Outside<'_, '_> {
         self.terms.policy.local.keeps_inside(name)
     }
 
+    fn distrusted(&mut self, server: SocketAddr) {
+        self.replies.said.distrusted(server, self.time.now);
+    }
+
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
         let known = (&self.terms.policy, &*self.terms.cache);
         self.replies.done(waiter, outcome, known, self.time, self.driver);
