@@ -89,6 +89,7 @@ fn main() {
         address: &address,
         is_proved: false,
         is_of_ours: false,
+        ours: None,
     };
     let (mut own, mut others) = (auth::Responder::new(), recursive::Responder::new(1));
     let mut room = vec![0; 1232];

@@ -229,7 +229,7 @@ impl Answering<'_> {
                 && u16::from(room[3] & 15) != rcode::REFUSED;
             let answered = match own {
                 Answered::Elsewhere(own) => {
-                    match self.recursor.serve((query, plain, is_of_ours), context, time, room) {
+                    match self.recursor.serve((query, plain, is_of_ours), zones, context, time, room) {
                         Served::Octets(octets) => Answered::Octets(octets),
                         Served::Drop => Answered::Octets(0),
                         // Nothing was written over it.

@@ -201,6 +201,11 @@ impl Recursion {
         );
     }
 
+    /// Has workers forget answers that they keep as octets: an alias may lead to a zone that was none of ours. What lies in the cache is passed over where a zone is.
+    pub(crate) fn zones_changed(&self) {
+        self.change(|_| {});
+    }
+
     /// The present, as what is kept counts it.
     pub(crate) fn now(&self) -> Moment {
         self.first.plus_ms(self.began.elapsed().as_millis() as u64)

@@ -59,6 +59,7 @@ fn main() {
         address: &Address::v4([127, 0, 0, 1], 53),
         is_proved: false,
         is_of_ours: false,
+        ours: None,
     };
     let mut responder = Responder::new(1);
     let mut room = vec![0; 1232];

@@ -18,6 +18,7 @@ mod put;
 use crate::limits::{ALIASES_MAX, PARENTS_MAX};
 use crate::policy::Policy;
 use crate::rebinding::Rebinding;
+use crate::responder::IsOfOurs;
 use crate::space::NameSpace;
 use crate::verdict::Verdict;
 use crate::wishes::{Stage, Wishes};
@@ -41,8 +42,17 @@ pub(crate) struct Asked<'a> {
     pub now: Moment,
     /// What is kept back of the answer, if anything is.
     pub filter: Option<&'a Rebinding>,
+    /// Which names are of zones of ours: the resolver has them asked.
+    pub ours: Option<IsOfOurs<'a>>,
     /// Why what has expired is given too (RFC 8767); `None`: it is not.
     pub stale: Option<Stale>,
+}
+
+impl Asked<'_> {
+    /// Whether a name in lower case is for a zone of ours to say.
+    pub(crate) fn is_of_ours(&self, name: &Name) -> bool {
+        self.ours.is_some_and(|is_of_ours| is_of_ours(name))
+    }
 }
 
 /// What is used again for question after question.
@@ -213,9 +223,11 @@ fn failed(
     Step::End(End::Answer(Verdict::failure(edes)))
 }
 
-/// Goes on with the target of an alias, unless the operator has blocked it: an alias of others is no way round that.
+/// Goes on with the target of an alias, unless the operator has blocked it: an alias of others is no way round that. Nor is it round zones of ours, whatever is known of
+/// their names from others.
 fn follow(asked: &Asked<'_>, target: &Name) -> Step {
     match asked.policy.local.blocks(target, asked.wishes.qtype) {
+        None if asked.is_of_ours(target) => Step::End(End::Miss(asked.wishes.qtype, Stage::Asked)),
         None => Step::Follow,
         Some(rcode) => Step::End(End::Answer(Verdict::with_ede(rcode, ede::BLOCKED))),
     }
@@ -231,6 +243,10 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
         }
         // The root exists, and is no other name: nothing is looked for there.
         let Some(parent) = at.parent().filter(|parent| !parent.is_root()) else { break };
+        // What is above a zone of ours knows nothing of it.
+        if asked.wishes.is_of_ours && !asked.is_of_ours(parent) {
+            break;
+        }
         at = parent;
         let named = asked.cache.named(parent);
         for subject in subjects(asked, rtype::DNAME) {

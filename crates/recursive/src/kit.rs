@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::policy::Clients;
-use crate::{Client, Policy, Responder, Served};
+use crate::{Client, IsOfOurs, Policy, Responder, Served};
 use cache::{Cache, Entry, Key, Kind, Moment, Rank, Security, Subject};
 use resolve::{Outcome, Time};
 use wire::header::{self, u16_at};
@@ -66,6 +66,8 @@ pub(crate) struct Kit {
     pub address: &'static str,
     /// Whether a zone of ours has begun the answer.
     pub is_of_ours: bool,
+    /// The apex of a zone of ours.
+    pub ours: Option<NameBuf>,
     pub room: Vec<u8>,
 }
 
@@ -79,6 +81,7 @@ impl Kit {
             transport: Transport::Udp,
             address: "192.0.2.1:5353",
             is_of_ours: false,
+            ours: None,
             room: vec![0xee; 65_535],
         }
     }
@@ -171,11 +174,13 @@ impl Kit {
     /// Has a query served.
     pub(crate) fn serve(&mut self, query: &[u8]) -> (Served, Option<Said>) {
         let address = Address::from(self.address.parse::<std::net::SocketAddr>().unwrap());
+        let is_of_ours = |name: &Name| self.ours.as_ref().is_some_and(|apex| name.is_at_or_below(apex));
         let client = Client {
             transport: self.transport,
             address: &address,
             is_proved: false,
             is_of_ours: self.is_of_ours,
+            ours: self.ours.is_some().then_some(&is_of_ours as IsOfOurs<'_>),
         };
         let time = self.time();
         let world = (&self.policy, &self.cache);

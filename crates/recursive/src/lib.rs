@@ -38,5 +38,5 @@ mod writer;
 
 pub use counters::{Counters, LiveCounters};
 pub use policy::Policy;
-pub use responder::{Client, Replied, Responder, Served};
+pub use responder::{Client, IsOfOurs, Replied, Responder, Served};
 pub use wishes::Waiting;

@@ -37,8 +37,11 @@ use wire::refusal::Refusal;
 use wire::rrset::RdataListBuf;
 use wire::{Address, Name, Places, Transport};
 
+/// Whether a name in lower case is at or below a zone of this server: one that is final, so that no mirror is. Neither allocates nor waits.
+pub type IsOfOurs<'a> = &'a dyn Fn(&Name) -> bool;
+
 /// Who asks, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Client<'c> {
     /// How the query came.
     pub transport: Transport,
@@ -48,6 +51,8 @@ pub struct Client<'c> {
     pub is_proved: bool,
     /// Whether the name asked for is of a zone of ours, which leads to names of others.
     pub is_of_ours: bool,
+    /// Which names are of zones of ours, which go before what is known of others; `None`: there is no zone here.
+    pub ours: Option<IsOfOurs<'c>>,
 }
 
 /// What became of a query.
@@ -218,7 +223,7 @@ impl Responder {
             };
             return self.say(verdict, Some(class::IN), policy, time.now, room);
         }
-        let served = self.answer(policy, cache, time.now, room);
+        let served = self.answer((policy, cache, client.ours), time.now, room);
         match served {
             Served::Miss => self.pace(client, policy, time.now, room),
             served => served,
@@ -240,7 +245,12 @@ impl Responder {
     }
 
     /// Answers the question that was read: as before, or from local names, or from the cache.
-    fn answer(&mut self, policy: &Policy, cache: &Cache, now: Moment, room: &mut [u8]) -> Served {
+    fn answer(
+        &mut self,
+        (policy, cache, ours): (&Policy, &Cache, Option<IsOfOurs<'_>>),
+        now: Moment,
+        room: &mut [u8],
+    ) -> Served {
         let turn = self.next_turn(policy);
         self.missed.set_lower(self.question.name());
         self.missed_type = self.wishes.qtype;
@@ -254,14 +264,14 @@ impl Responder {
         if reads_cache && let Some(octets) = self.repeat(&wanted, (policy, cache), (now, turn), room) {
             return Served::Octets(octets);
         }
-        self.find(&wanted, (policy, cache), (now, turn), room)
+        self.find(&wanted, (policy, cache, ours), (now, turn), room)
     }
 
     /// The same without answers of before.
     fn find(
         &mut self,
         wanted: &Wanted,
-        (policy, cache): (&Policy, &Cache),
+        (policy, cache, ours): (&Policy, &Cache, Option<IsOfOurs<'_>>),
         (now, turn): (Moment, u32),
         room: &mut [u8],
     ) -> Served {
@@ -287,14 +297,19 @@ impl Responder {
                 verdict
             }
             None => {
-                let asked = Asked { wishes, policy, cache, now, filter, stale: None };
+                let asked = Asked { wishes, policy, cache, now, filter, ours, stale: None };
                 let mut parts = Parts::new();
                 if local.is_aliased {
                     // Local data are not signed.
                     parts.security = Security::Insecure;
                     missed.set(buffers.name.name());
                 }
-                match answer::answer(&asked, buffers, &mut parts, &mut writer) {
+                let is_at_ours = local.is_aliased && asked.is_of_ours(missed.name());
+                let end = match is_at_ours {
+                    true => End::Miss(wishes.qtype, Stage::Asked),
+                    false => answer::answer(&asked, buffers, &mut parts, &mut writer),
+                };
+                match end {
                     End::Miss(..) if wishes.flags & header::RD == 0 => {
                         return match self.refuse(policy, now, room) {
                             0 => Served::Drop,

@@ -124,6 +124,7 @@ fn none() {
         address: &Address::v4([192, 0, 2, 1], 53),
         is_proved: false,
         is_of_ours: false,
+        ours: None,
     };
     let time = Time { now: NOW, wall: 0 };
     let mut run = |rounds: usize, is_forgetting: bool| {

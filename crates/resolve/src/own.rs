@@ -5,7 +5,7 @@
 //! mirror       -> as one of its zone's servers: validated, kept                  referral -> the cut, kept      anything else, or bogus -> servers
 //! ```
 //!
-//! A deeper cut that was learned goes before what either refers to. A mirror that is missing or has expired is none: servers are asked (RFC 8806 2).
+//! What ours have goes before the cache, also where an alias of others leads to it; a referral and a mirror after it, as what was learned by them is there. A deeper cut that was learned goes before what either refers to. A mirror that is missing or has expired is none: servers are asked (RFC 8806 2).
 
 use cache::Security;
 use wire::iana::{rcode, rtype};
@@ -21,12 +21,42 @@ use crate::start::{above, whole};
 use crate::task::{MIRROR, NEVER, Place, Purpose, Source, Task};
 use crate::world::{Held, StreamId, World};
 
+/// What becomes of a referral in a zone of ours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refers {
+    /// The way goes on there.
+    ToCut,
+    /// It is left for later.
+    Nowhere,
+}
+
 impl Resolver {
+    /// Asks zones of ours for what a client gets, before the cache is looked at: what they have goes before all. `None`: they have nothing of the name of now, or refer to others.
+    pub(crate) fn ask_ours(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Option<Flow> {
+        let is_for_client = task.aliases > 0 || task.purpose == Purpose::Question;
+        if !is_for_client || !world.has_zones() || !world.is_of_ours(&task.qname) {
+            return None;
+        }
+        match self.write_own(task, world) {
+            Held::Ours => self.read_own(id, task, world, Refers::Nowhere),
+            Held::Mirror { .. } | Held::Nothing => None,
+        }
+    }
+
     /// Asks zones of this process for the name of now. `None`: they have nothing to say, or not more than the cache.
     pub(crate) fn ask_own(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Option<Flow> {
         if !world.has_zones() {
             return None;
         }
+        match self.write_own(task, world) {
+            Held::Nothing => None,
+            Held::Mirror { labels } => self.ask_mirror(id, task, labels, world),
+            Held::Ours => self.read_own(id, task, world, Refers::ToCut),
+        }
+    }
+
+    /// Has them write their response.
+    fn write_own(&mut self, task: &Task, world: &mut dyn World) -> Held {
         let edns = QueryEdns { is_dnssec_ok: true, cookie: None, is_padded: false };
         let query = Query {
             name: &task.qname,
@@ -38,11 +68,17 @@ impl Resolver {
         };
         query::write(&query, &mut self.scratch.query);
         self.scratch.own.clear();
-        match world.authoritative(&self.scratch.query, &mut self.scratch.own) {
-            Held::Nothing => return None,
-            Held::Mirror { labels } => return self.ask_mirror(id, task, labels, world),
-            Held::Ours => task.note(|| "a zone of this server is at or above the name".into()),
-        }
+        world.authoritative(&self.scratch.query, &mut self.scratch.own)
+    }
+
+    /// Reads the response of a zone of ours.
+    fn read_own(
+        &mut self,
+        id: TaskId,
+        task: &mut Task,
+        world: &mut dyn World,
+        refers: Refers,
+    ) -> Option<Flow> {
         let mut reply = std::mem::take(&mut self.scratch.reply);
         let asked = Asked {
             zone: Name::root(),
@@ -58,9 +94,13 @@ impl Resolver {
             not_servers: &self.settings.not_servers,
         };
         let read = self.scratch.reader.read(&asked, &self.scratch.own, &mut reply);
-        let flow = read.ok().and_then(|()| self.own_reply(id, task, &reply, world));
+        let is_wanted = read.is_ok() && (refers == Refers::ToCut || reply.kind != Kind::Referral);
+        let flow = is_wanted.then(|| {
+            task.note(|| "a zone of this server is at or above the name".into());
+            self.own_reply(id, task, &reply, world)
+        });
         self.scratch.reply = reply;
-        flow
+        flow.flatten()
     }
 
     /// What a mirror of the zone with so many labels says, which was just asked.

@@ -1,10 +1,10 @@
 //! The begin of a name: what is known of it, and whose servers are to be asked.
 //!
 //! ```text
+//! own zones -> answer | alias: the next name          special, at the end of an alias -> denial
 //! deepest configured point at or above the name (for DS: above it)
-//!   special, at the end of an alias: own zones, or a denial
 //!   cache, what lies above that point left out -> answer, denial | alias: the next name
-//!   failed just now -> the end                 own zones -> answer | referral
+//!   failed just now -> the end                 own zones -> referral; mirrors
 //!   forwarders or stub servers | deepest zone cut below the point | root
 //! ```
 
@@ -25,8 +25,12 @@ use crate::world::World;
 impl Resolver {
     /// See the module.
     pub(crate) fn start(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
-        // Clients who ask for such a name itself are answered before, or want the DS RRset of it. Zones of our own have what they have.
+        if let Some(flow) = self.ask_ours(id, task, world) {
+            return flow;
+        }
+        // Clients who ask for such a name itself are answered before, or want the DS RRset of it.
         if task.aliases > 0 && world.keeps_inside(&task.qname) {
+            // What a zone of ours refers to.
             if let Some(flow) = self.ask_own(id, task, world) {
                 return flow;
             }

@@ -126,6 +126,10 @@ pub trait World {
     fn has_zones(&self) -> bool {
         true
     }
+    /// Whether a name in lower case is at or below a zone of this process that is final, so that it is asked before the cache. Cheap; true where that is not known.
+    fn is_of_ours(&self, _name: &Name) -> bool {
+        true
+    }
     /// Whether a name in lower case is special, so that nobody outside is asked about it, even where an alias of others leads to it (RFC 6303, 7686, 8375).
     fn keeps_inside(&self, _name: &Name) -> bool {
         false

@@ -76,3 +76,39 @@ fn limits_of_rates_hold_beside_a_resolver() {
         assert!((1..20).contains(&answered), "{answered} of 30");
     });
 }
+
+/// Zones of its own go before what is known from others, at the end of aliases too; and the filter against rebinding holds beside them.
+#[test]
+fn own_zones_at_the_end_of_aliases() {
+    in_internet(|internet| {
+        let files = tempfile::tempdir().expect("a folder");
+        let file = |apex: &str, records: &str| {
+            let path = files.path().join(apex);
+            let text =
+                format!("$ORIGIN {apex}.\n$TTL 300\n@ SOA ns host 1 7200 900 86400 5\n@ NS ns\n{records}");
+            std::fs::write(&path, text).expect("a zone file");
+            path.display().to_string()
+        };
+        let corp = file("corp.internal", "ns A 127.0.0.2\nhost A 192.0.2.60\n");
+        let plain = file("plain.org", "ns A 127.0.0.2\nwww A 192.0.2.61\n");
+        let resolver = internet.resolver(&format!(
+            "private-addresses = [\"192.0.2.9\"]\n[[zone]]\nname = \"corp.internal\"\nfile = \"{corp}\"\n\
+             [[local-zone]]\nname = \"home.example\"\nrecords = [\"p 60 CNAME host.corp.internal.\", \"w 60 CNAME www.plain.org.\"]\n"
+        ));
+        // The root of this Internet proves that there is no internal, and hence nothing below it.
+        check(&resolver.dig(&["foo.internal", "A"]), "NXDOMAIN", "qr rd ra ad", &[]);
+        let host = ["host.corp.internal. IN A 192.0.2.60", "p.home.example. IN CNAME host.corp.internal."];
+        check(&resolver.dig(&["p.home.example", "A"]), "NOERROR", "qr rd ra", &host);
+        // Of others, and private.
+        assert!(resolver.dig(&["www.plain.org", "A"]).contains("EDE: 17 (Filtered)"));
+        for _ in 0..3 {
+            let said = resolver.dig(&["w.home.example", "A"]);
+            assert!(said.contains("192.0.2.9"), "{said}");
+        }
+        resolver.ctl(&["add-zone", "plain.org", &plain]);
+        let ours = ["w.home.example. IN CNAME www.plain.org.", "www.plain.org. IN A 192.0.2.61"];
+        for _ in 0..3 {
+            check(&resolver.dig(&["w.home.example", "A"]), "NOERROR", "qr rd ra", &ours);
+        }
+    });
+}

@@ -113,6 +113,9 @@ impl Controller {
         }
         drop(zones);
         self.settle_groups(changing);
+        if !new.is_empty() || !gone.is_empty() {
+            self.recursion.iter().for_each(|recursion| recursion.zones_changed());
+        }
         candidates
     }
 

@@ -145,6 +145,7 @@ impl Controller {
             // It has not come, and so does not go.
             self.take_out(name, &mut Said::default());
         }
+        self.recursion.iter().for_each(|recursion| recursion.zones_changed());
         change.said.end();
         change
     }
@@ -153,6 +154,7 @@ impl Controller {
     pub(crate) fn remove(&self, _changing: &mut Changing, name: &Name) {
         let mut said = Said::new(By::Command);
         self.take_out(name, &mut said);
+        self.recursion.iter().for_each(|recursion| recursion.zones_changed());
         said.end();
     }
 

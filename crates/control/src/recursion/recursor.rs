@@ -6,7 +6,7 @@ use cache::Moment;
 use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
 use recursive::policy::{Asker, Decision};
 use recursive::waiting::{OUTAGE_MS_MAX, Who};
-use recursive::{Client, Served, Waiting};
+use recursive::{Client, IsOfOurs, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
 use wire::Name;
 use wire::iana::rtype;
@@ -17,7 +17,7 @@ use zone::CatalogView;
 use super::Recursion;
 use super::desk::{self, Desk, Errand};
 use super::explained::Explaining;
-use super::own::OwnZones;
+use super::own::{self, OwnZones};
 use super::owner::client_number;
 use super::replies::{Replies, Seat};
 use super::terms::Terms;
@@ -135,17 +135,20 @@ impl Recursor {
         self.replies.later.push(Later::of(&ask, None, &mut self.replies.rooms));
     }
 
-    /// Answers a query from what is known, as it was read, if it was; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours has begun the answer.
+    /// Answers a query from what is known, as it was read, if it was; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours, of `zones`, has begun the answer.
     #[inline]
     pub(crate) fn serve(
         &mut self,
         (query, plain, is_of_ours): (&[u8], Option<&PlainQuery>, bool),
+        zones: &CatalogView<'_>,
         context: &Context,
         time: Time,
         room: &mut [u8],
     ) -> Served {
         let Context { transport, is_proved, .. } = *context;
-        let client = Client { transport, address: &context.client, is_proved, is_of_ours };
+        let names = |name: &Name| own::is_of_ours(zones, name);
+        let ours = (!zones.is_empty()).then_some(&names as IsOfOurs<'_>);
+        let client = Client { transport, address: &context.client, is_proved, is_of_ours, ours };
         let known = (&self.terms.policy, &*self.terms.cache);
         let answers = &mut self.replies.answers;
         let served = match plain {

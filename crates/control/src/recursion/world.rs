@@ -9,7 +9,7 @@ use wire::Name;
 use zone::CatalogView;
 
 use super::Recursion;
-use super::own::OwnZones;
+use super::own::{self, OwnZones};
 use super::recursor::Message;
 use super::replies::Replies;
 use super::terms::Terms;
@@ -92,6 +92,10 @@ impl World for Outside<'_, '_> {
 
     fn has_zones(&self) -> bool {
         !self.zones.is_empty()
+    }
+
+    fn is_of_ours(&self, name: &Name) -> bool {
+        own::is_of_ours(self.zones, name)
     }
 
     fn keeps_inside(&self, name: &Name) -> bool {

@@ -229,8 +229,13 @@ impl Misses {
 
     fn ask(&mut self, number: usize) {
         let address = Address::v4([192, 0, 2, 1], 1024 + number as u16);
-        let client =
-            Client { transport: Transport::Udp, address: &address, is_proved: false, is_of_ours: false };
+        let client = Client {
+            transport: Transport::Udp,
+            address: &address,
+            is_proved: false,
+            is_of_ours: false,
+            ours: None,
+        };
         let Bench { responder, policy, cache, time, room, waiters, rooms, .. } = &mut self.bench;
         let served = responder.serve(&self.queries[number], &client, (policy, cache), *time, room);
         assert_eq!(served, Served::Miss);

@@ -44,7 +44,7 @@ impl Responder {
         };
         let start = writer.mark();
         let filter = filter_for(policy, wishes, buffers.name.name());
-        let asked = Asked { wishes, policy, cache, now: time.now, filter, stale: None };
+        let asked = Asked { wishes, policy, cache, now: time.now, filter, ours: None, stale: None };
         let mut parts = Parts::new();
         if waiting.is_aliased {
             local(policy, wishes, &mut buffers.name, time.now, &mut writer);
@@ -118,7 +118,7 @@ impl Responder {
         let mut writer = Writer::new(room, tables, asked_for, wishes.opt(policy), (now, turn))?;
         let filter = filter_for(policy, wishes, buffers.name.name());
         let stale = Some(Stale { why: Some(why) });
-        let asked = Asked { wishes, policy, cache, now, filter, stale };
+        let asked = Asked { wishes, policy, cache, now, filter, ours: None, stale };
         let mut parts = Parts::new();
         if waiting.is_aliased {
             local(policy, wishes, &mut buffers.name, now, &mut writer);

@@ -116,3 +116,25 @@ fn a_root_of_our_own() {
     check_www(&mut scene);
     assert_eq!(scene.seen(1), 0);
 }
+
+/// A zone of ours that came when its names were known already goes before what is known, at the end of an alias of others too.
+#[test]
+fn a_zone_of_our_own_goes_before_the_cache() {
+    let mut scene = Scene::new(ROOT);
+    scene.serve(
+        2,
+        &[("test.", &format!("{TEST}\nto.test. 600 CNAME www.own.test.\nwww.own.test. 600 A 203.0.113.5"))],
+    );
+    let theirs = ["to.test. CNAME www.own.test.", "www.own.test. A 203.0.113.5"];
+    assert_eq!(lines(&scene.resolve("to.test.", rtype::A)), theirs);
+    assert_eq!(scene.resolve("gone.own.test.", rtype::A).rcode, 3);
+    let text = "own.test. 60 NS ns.own.test.\nwww.own.test. 60 A 10.0.0.8\nin.own.test. 60 CNAME gone.own.test.\ngone.own.test. 60 A 10.0.0.9";
+    scene.net.own = Some(Zone::from_text("own.test.", text));
+    let sent = scene.net.sent;
+    let ours = ["to.test. CNAME www.own.test.", "www.own.test. A 10.0.0.8"];
+    assert_eq!(lines(&scene.resolve("to.test.", rtype::A)), ours);
+    let ours = ["in.own.test. CNAME gone.own.test.", "gone.own.test. A 10.0.0.9"];
+    assert_eq!(lines(&scene.resolve("in.own.test.", rtype::A)), ours);
+    assert_eq!(scene.net.sent, sent);
+    scene.check_nothing_held();
+}

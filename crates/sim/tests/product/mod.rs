@@ -190,7 +190,13 @@ impl Tested for Product {
         let time = time_of(outside);
         let address = Address::from(query.from);
         let is_proved = query.transport.is_stream();
-        let client = Client { transport: query.transport, address: &address, is_proved, is_of_ours: false };
+        let client = Client {
+            transport: query.transport,
+            address: &address,
+            is_proved,
+            is_of_ours: false,
+            ours: None,
+        };
         let known = (&self.policy, &self.cache);
         match self.answers.serve(query.octets, &client, known, time, &mut self.room) {
             Served::Octets(octets) => {

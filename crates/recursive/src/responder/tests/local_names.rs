@@ -116,3 +116,25 @@ fn private_addresses() {
     let outcome = outcome(&[("any.x", rtype::A, 60, both)], &[], Secure);
     assert_eq!(kit.reply(&mut waiting, &outcome).unwrap().words(), "NOERROR 17 | any.x. 60 A 8.8.8.8");
 }
+
+/// What a zone of ours has is for the resolver to have asked, whatever is known of its names and of what is above.
+#[test]
+fn aliases_to_zones_of_ours() {
+    let mut kit = Kit::new();
+    kit.policy.local = local(&[("home.x", Kind::Static)], &[("p.home.x", rtype::CNAME, "www.ours.x")]);
+    kit.data("to.x", rtype::CNAME, 60, &["www.ours.x"], Secure);
+    kit.data("sub.y", rtype::DNAME, 60, &["ours.x"], Secure);
+    kit.data("www.ours.x", rtype::A, 60, &["192.0.2.1"], Secure);
+    kit.denial("x", None, "x", 60, Secure);
+    for name in ["to.x", "www.sub.y", "p.home.x"] {
+        assert!(kit.ask(name, rtype::A, AD, false).starts_with("NOERROR"), "{name}");
+    }
+    assert!(kit.ask("none.ours.x", rtype::A, AD, false).starts_with("NXDOMAIN"));
+    kit.ours = Some(name("ours.x"));
+    kit.policy.version += 1;
+    for name in ["to.x", "www.sub.y", "p.home.x"] {
+        assert_eq!(kit.ask(name, rtype::A, AD, false), "Miss", "{name}");
+    }
+    kit.is_of_ours = true;
+    assert_eq!(kit.ask("none.ours.x", rtype::A, AD, false), "Miss");
+}
