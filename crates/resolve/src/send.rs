@@ -7,8 +7,8 @@ use wire::name::{NAME_OCTETS_MAX, NameRoom};
 use crate::choose::Wanted;
 use crate::exchange::{Exchange, ExchangeId, Way};
 use crate::limits::{
-    EDNS_AGAIN_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS, STREAM_TIMEOUT_MS_MAX,
-    STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX,
+    EDNS_AGAIN_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, ONLY_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS,
+    STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX, TRIES_MAX,
 };
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
@@ -101,8 +101,18 @@ impl Resolver {
         self.counters.datagrams += 1;
         self.network.asked(&server, now);
         let exchange = self.opened(id, task, draft, (name, has_case), (Way::Datagram(path), message_id));
-        let timeout_ms = timeout_ms(task, &draft.candidate, quality, world);
+        let timeout_ms = timeout_ms(task, &draft.candidate, quality, world)
+            .max(self.only_timeout_ms(task, &draft.candidate));
         Ok(State::Asking { exchange, until: now.plus_ms(timeout_ms) })
+    }
+
+    /// The least that the only server that is left is waited for. Without a network clients are told soon that it is that.
+    fn only_timeout_ms(&self, task: &Task, candidate: &Candidate) -> u64 {
+        let last = usize::from(TRIES_MAX) - ONLY_TIMEOUT_MS_MIN.len();
+        match usize::from(candidate.tried).checked_sub(last + 1).and_then(|at| ONLY_TIMEOUT_MS_MIN.get(at)) {
+            Some(&ms) if task.candidates.is_only_one() && self.network.out_since().is_none() => ms,
+            _ => 0,
+        }
     }
 
     fn send_over_stream(

@@ -271,6 +271,11 @@ impl Candidates {
         self.addresses.is_empty()
     }
 
+    /// Whether no more than one address is left to be asked in this visit.
+    pub(crate) fn is_only_one(&self) -> bool {
+        self.addresses.iter().filter(|candidate| !candidate.is_out).count() <= 1
+    }
+
     /// The best to be asked now. `random`: 64 bits; `in_flight`: questions that a server has not answered.
     pub(crate) fn choose(
         &self,
