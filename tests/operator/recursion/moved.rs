@@ -20,7 +20,7 @@ fn heard(said: &str, part: Part) -> (String, Vec<String>) {
     let (status, _, answer) = shown(said);
     let records = match part {
         Part::Answer | Part::Timed => answer,
-        Part::Authority => {
+        Part::Authority | Part::Denial => {
             let after = said.split_once(";; AUTHORITY SECTION:\n").map_or("", |(_, rest)| rest);
             after.lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect()
         }
@@ -31,6 +31,7 @@ fn heard(said: &str, part: Part) -> (String, Vec<String>) {
             Part::Answer => [&words[..1], &words[2..]].concat().join(" "),
             Part::Timed => words.join(" "),
             Part::Authority => words[..4].join(" "),
+            Part::Denial => [&words[..1], &words[2..4]].concat().join(" "),
         }
     };
     (status, records.iter().map(words).collect())
