@@ -3,13 +3,16 @@
 mod attacks;
 mod beside;
 mod compare;
+mod explained;
 mod internet;
 mod kept;
 mod local_root;
+mod mirrors;
 mod moved;
 mod names;
 mod operators;
 mod outage;
+mod private;
 mod resized;
 mod secured;
 mod waiting;

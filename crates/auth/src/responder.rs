@@ -313,7 +313,11 @@ impl Responder {
         };
         // The same once more: what is said to a cookie would have to be copied to be kept meanwhile.
         let opt = edns.map(|edns| response_opt(edns, server, has_cookie.then_some(&self.cookie)));
-        finish(&mut self.counters, query, verdict, opt, &mut out)
+        // What a resolver goes on from is no response yet.
+        if !self.is_elsewhere {
+            self.counters.response(verdict.flags, verdict.rcode);
+        }
+        finish(query, verdict, opt, &mut out)
     }
 
     /// Has the question answered, which there is; leaves in `given` what the cache wants to know.
@@ -399,6 +403,24 @@ impl Responder {
         Verdict { rcode, ede: None, flags: header::AA }
     }
 
+    /// Counts a query that came here not at all, as there is no zone that it could be about: its type, 0 if it has no question, and its EDNS.
+    #[inline]
+    pub fn count_passed_by(&mut self, qtype: u16, has_edns: bool, dnssec_ok: bool) {
+        match qtype {
+            0 => self.tally.count_nothing(),
+            qtype => self.tally.count(qtype),
+        }
+        self.counters.edns += u64::from(has_edns);
+        self.counters.dnssec_ok += u64::from(dnssec_ok);
+    }
+
+    /// Counts what was [`Answered::Elsewhere`] and is the response after all. `response`: a header at least.
+    #[cold]
+    pub fn count_given(&mut self, response: &[u8]) {
+        let flags = header::u16_at(response, 2);
+        self.counters.response(flags, flags & 15);
+    }
+
     #[inline(always)]
     fn count_edns(&mut self, edns: Option<&Edns>) {
         if let Some(edns) = edns {
@@ -420,7 +442,6 @@ fn leads_elsewhere(outcome: Outcome, wants_recursion: bool) -> bool {
 /// Adds OPT and writes the header.
 #[inline(always)]
 fn finish(
-    counters: &mut Counters,
     query: &Query<'_>,
     verdict: Verdict,
     opt: Option<ResponseOpt<'_>>,
@@ -436,6 +457,5 @@ fn finish(
     // CD is for resolvers, and cleared (RFC 4035 3.1.6).
     let kept = query.flags & (header::OPCODE_MASK | header::RD);
     let flags = header::QR | kept | verdict.flags | (verdict.rcode & 15);
-    counters.response(verdict.flags, verdict.rcode);
     Some(out.finish(flags, u16::from(query.question.is_some())))
 }

@@ -2,9 +2,9 @@
 //!
 //! `for n in 100000 200000; do valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/instructions hit $n; done`
 
-use cache::{Cache, Copied, Entry, Key, Kind, Moment, Rank, Security, Settings};
+use cache::{Cache, Copied, Entry, Key, Moment, Settings};
 use wire::name::NameBuf;
-use wire::rrset::{RdataList, RdataListBuf, Rrset, RrsetList, RrsetListBuf};
+use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
 
 /// Names that are kept.
 const NAMES: usize = 50_000;
@@ -26,18 +26,7 @@ fn main() {
     };
     let cache = Cache::with(&Settings { octets, ..Settings::default() }, [1, 2, 3]);
     let list: RdataListBuf = [&[192, 0, 2, 1][..], &[192, 0, 2, 2]].into_iter().collect();
-    let entry = Entry {
-        kind: Kind::Data,
-        rank: Rank::Authoritative,
-        security: Security::Insecure,
-        ede: None,
-        stored: Moment(0),
-        ttl: 3600,
-        zone_labels: 2,
-        rdatas: list.list(),
-        signatures: RdataList::EMPTY,
-        beside: RrsetList::EMPTY,
-    };
+    let entry = Entry { zone_labels: 2, ..Entry::data(list.list(), Moment(0), 3600) };
     let put =
         |number: usize, ms: u64| cache.put(&Key::rrset(&names[number], 1), &entry, Moment(ms), Moment(ms));
     (0..NAMES).for_each(|number| assert!(put(number, 1)));

@@ -7,9 +7,9 @@
 use std::time::Instant;
 
 use cache::dump::{Dump, Situation};
-use cache::{Cache, Copied, Entry, Key, Kind, Moment, Rank, Security, Settings};
+use cache::{Cache, Copied, Entry, Key, Moment, Settings};
 use wire::name::NameBuf;
-use wire::rrset::{RdataList, RdataListBuf, RrsetList};
+use wire::rrset::RdataListBuf;
 
 fn main() {
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
@@ -84,18 +84,7 @@ fn put(cache: &Cache, number: usize) {
     else {
         return;
     };
-    let entry = Entry {
-        kind: Kind::Data,
-        rank: Rank::Authoritative,
-        security: Security::Insecure,
-        ede: None,
-        stored: Moment(0),
-        ttl: 3600,
-        zone_labels: 2,
-        rdatas: list.list(),
-        signatures: RdataList::EMPTY,
-        beside: RrsetList::EMPTY,
-    };
+    let entry = Entry { zone_labels: 2, ..Entry::data(list.list(), Moment(0), 3600) };
     cache.put(&Key::rrset(&host, 1), &entry, Moment(1), Moment(1));
 }
 

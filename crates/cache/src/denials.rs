@@ -34,7 +34,7 @@ use zone::Zone;
 /// Zones are in so many groups: what is learned about one keeps readers of a sixteenth of the others away for a microsecond.
 pub(crate) const GROUPS: usize = 16;
 
-/// See the module.
+/// Spans of names that validated NSEC and NSEC3 records prove to be empty, in groups of zones, each under a lock.
 pub struct Denials {
     secret: Secret,
     groups: [RwLock<Group>; GROUPS],

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! header   magic 8 | version 4 | shards 4 | written: wall clock, seconds 8, moment, ms 8 | secret of names 24 | octets of about 8 | checksum 8 | about
-//! part     number 4 | groups 4 | octets of its groups 8 | checksum 8 | end of each group 8 | groups                         all little-endian
-//!          16 of spans that deny names, one of servers, one for each shard
+//! part     head | end of each group 8 | groups               16 of spans that deny names, one of servers, one for each shard
+//! heads    of all parts once more, so that one that is damaged costs nothing
+//! head     number 4 | groups 4 | octets of its groups 8 | checksum 8                                                         all little-endian
 //! group    checksum 8 | entries as in memory (`entry.rs`), one after the other; spans; servers (`beside.rs`)
 //! entry    octet 7, bit 6: it had proved to be of use
 //!
@@ -31,9 +32,10 @@ pub use restore::{Loaded, Restored};
 
 const MAGIC: [u8; 8] = *b"zondaRRs";
 /// Changes with every change of the format: other versions are not read.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const HEADER_OCTETS: usize = 72;
-const PART_OCTETS: usize = 24;
+/// Octets of the head of a part.
+const HEAD_OCTETS: usize = 24;
 const SUM_OCTETS: usize = 8;
 /// Octets of each end of a group.
 const END_OCTETS: usize = 8;

@@ -9,7 +9,7 @@
 //! | `Data` | RRset, unchecked | the RRset | of one made from a wildcard: what proves that nothing is nearer (RFC 4035 5.3.4) |
 //! | `NoData` | RRset, unchecked | none | SOA, and what proves it |
 //! | `NameError` | existence; RRset or unchecked, for that type alone | none | SOA, and what proves it |
-//! | `Failure` | failure | none | none: it could not be found out (RFC 9520); EDE says why |
+//! | `Failure` | failure | none | none: it could not be found out (RFC 9520); EDE says why. `Unchecked`: for want of a network, time or room, which is a reason to give what has expired, and none to fail |
 //! | `Cut` | cut | NS RRset of the delegation | its glue: A and AAAA RRsets, never answered to anybody |
 
 use wire::rrset::{RdataList, RrsetList};
@@ -103,6 +103,24 @@ pub struct Entry<'a> {
     pub signatures: RdataList<'a>,
     /// Other sets that belong to it.
     pub beside: RrsetList<'a>,
+}
+
+impl<'a> Entry<'a> {
+    /// An RRset as an authoritative answer gives it, of the root, neither signed nor proved. What is otherwise says whoever makes it: `Entry { security, ..Entry::data(..) }`.
+    pub fn data(rdatas: RdataList<'a>, stored: Moment, ttl: u32) -> Entry<'a> {
+        Entry {
+            kind: Kind::Data,
+            rank: Rank::Authoritative,
+            security: Security::Insecure,
+            ede: None,
+            stored,
+            ttl,
+            zone_labels: 0,
+            rdatas,
+            signatures: RdataList::EMPTY,
+            beside: RrsetList::EMPTY,
+        }
+    }
 }
 
 impl Entry<'_> {

@@ -11,12 +11,14 @@ const WAYS: usize = 4;
 
 pub(crate) struct Ghosts {
     lines: Box<[[u16; WAYS]]>,
+    /// None is there yet: memory that was never written is not read for nothing.
+    is_empty: bool,
 }
 
 impl Ghosts {
     /// About so many fingerprints.
     pub(crate) fn new(count: usize) -> Ghosts {
-        Ghosts { lines: vec![[0; WAYS]; (count / WAYS).max(1)].into() }
+        Ghosts { lines: vec![[0; WAYS]; (count / WAYS).max(1)].into(), is_empty: true }
     }
 
     /// Octets of so many.
@@ -35,6 +37,7 @@ impl Ghosts {
     }
 
     pub(crate) fn insert(&mut self, hash: u64) {
+        self.is_empty = false;
         let (line, fingerprint) = self.place(hash);
         line.rotate_right(1);
         line[0] = fingerprint;
@@ -42,6 +45,9 @@ impl Ghosts {
 
     /// Whether it is there; it is not any more.
     pub(crate) fn take(&mut self, hash: u64) -> bool {
+        if self.is_empty {
+            return false;
+        }
         let (line, fingerprint) = self.place(hash);
         let found = line.iter_mut().find(|own| **own == fingerprint);
         found.map(|own| *own = 0).is_some()

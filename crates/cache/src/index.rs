@@ -9,10 +9,10 @@
 //! All that is known of a name is in its two buckets, and has the same lower half of the tag: what is of one name is found without the entries of others.
 //! A key's slot is found free once, and then belongs to it until the key leaves: no reader misses what is there, whatever writers do.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use crate::Subject;
-use crate::words::{Lines, zeroed_octets};
+use crate::words::{Lines, zeroed, zeroed_octets};
 
 /// Slots of a bucket: a line of the processor's cache.
 pub(crate) const BUCKET_SLOTS: usize = 8;
@@ -86,16 +86,37 @@ impl Home {
     }
 }
 
+/// Slots that share a bit of `used`: those of a page.
+const PART_SLOTS: usize = 512;
+
 /// Slots and their visited bits.
 pub(crate) struct Index {
     slots: Lines,
     /// A bit for each slot of a bucket.
     visited: Box<[AtomicU8]>,
+    /// A bit for each [`PART_SLOTS`]: whether one of them was ever written. Set by writers, before the slot.
+    used: Box<[AtomicU64]>,
+    /// Parts that have no bit yet: with none, which is soon so, no bit is looked at.
+    unused: AtomicUsize,
 }
 
 impl Index {
     pub(crate) fn new(buckets: usize) -> Index {
-        Index { slots: Lines::new(buckets * BUCKET_SLOTS), visited: zeroed_octets(buckets) }
+        let slots = buckets * BUCKET_SLOTS;
+        let parts = slots.div_ceil(PART_SLOTS);
+        let (used, unused) = (zeroed(parts.div_ceil(64)), AtomicUsize::new(parts));
+        Index { slots: Lines::new(slots), visited: zeroed_octets(buckets), used, unused }
+    }
+
+    /// Whether the bucket that begins at a slot is free, as nothing was ever written near it. Memory that was never written is not to be read either: the system
+    /// would have to give a page of zeros for each look, and one more when it is written. A question with forty labels looked at fifty.
+    #[inline(always)]
+    fn is_unused(&self, first: usize) -> bool {
+        if self.unused.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let part = first / PART_SLOTS;
+        self.used.get(part / 64).is_none_or(|word| word.load(Ordering::Relaxed) & 1 << (part % 64) == 0)
     }
 
     pub(crate) fn slot_count(&self) -> usize {
@@ -117,9 +138,18 @@ impl Index {
         self.slots.get(slot).map_or(Slot::FREE, |word: &AtomicU64| Slot(word.load(Ordering::Acquire)))
     }
 
+    /// A word of the bucket that begins here, if any was written there.
+    #[inline(always)]
+    pub(crate) fn touch(&self, first: usize) -> u64 {
+        if self.is_unused(first) { 0 } else { self.load(first).0 }
+    }
+
     /// Which slots of a bucket have the lower half of the tag of a name with this hash: a bit each. Free ones have a tag of 0.
     #[inline(always)]
     pub(crate) fn of_name(&self, first: usize, hash: u64) -> u16 {
+        if self.is_unused(first) {
+            return 0;
+        }
         let Some(bucket) = self.slots.get(first..).and_then(|slots| slots.first_chunk::<BUCKET_SLOTS>())
         else {
             return 0;
@@ -131,7 +161,18 @@ impl Index {
 
     /// For the writer: all words of the entry were stored before.
     pub(crate) fn store(&self, slot: usize, value: Slot) {
+        if self.is_unused(slot) {
+            let word = &self.used[slot / PART_SLOTS / 64];
+            word.store(word.load(Ordering::Relaxed) | 1 << (slot / PART_SLOTS % 64), Ordering::Relaxed);
+            self.unused.store(self.unused.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        }
         self.slots[slot].store(value.0, Ordering::Release);
+    }
+
+    /// The slots of a name with what they say, but for those that were never written.
+    pub(crate) fn written(&self, home: &Home) -> impl Iterator<Item = (usize, Slot)> + use<'_> {
+        let written = home.buckets.into_iter().filter(|first| !self.is_unused(*first));
+        written.flat_map(|first| first..first + BUCKET_SLOTS).map(|slot| (slot, self.load(slot)))
     }
 
     /// The slot with exactly this word.
@@ -149,6 +190,12 @@ impl Index {
         }
     }
 
+    /// The bits of a bucket.
+    #[inline(always)]
+    pub(crate) fn visits(&self, first: usize) -> u8 {
+        self.visited.get(first / BUCKET_SLOTS).map_or(0, |bits| bits.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn is_visited(&self, slot: usize) -> bool {
         self.visited[slot / BUCKET_SLOTS].load(Ordering::Relaxed) & 1 << (slot % BUCKET_SLOTS) != 0
     }
@@ -161,11 +208,15 @@ impl Index {
 
     /// A free slot of the emptier bucket.
     pub(crate) fn free_slot(&self, home: &Home) -> Option<usize> {
-        let used = |first: usize| {
-            (first..first + BUCKET_SLOTS).filter(|slot| self.load(*slot) != Slot::FREE).count()
+        let used = |first: usize| match self.is_unused(first) {
+            true => 0,
+            false => (first..first + BUCKET_SLOTS).filter(|slot| self.load(*slot) != Slot::FREE).count(),
         };
         let [a, b] = home.buckets;
         let first = if used(b) < used(a) { b } else { a };
+        if self.is_unused(first) {
+            return Some(first);
+        }
         (first..first + BUCKET_SLOTS).find(|slot| self.load(*slot) == Slot::FREE)
     }
 
@@ -176,5 +227,39 @@ impl Index {
         let nth = |number: usize| home.buckets[number / BUCKET_SLOTS % 2] + number % BUCKET_SLOTS;
         let slots = (0..NAME_SLOTS).map(|number| nth(turn.wrapping_add(number)));
         slots.filter(|slot| may_go(*slot)).min_by_key(|slot| weight(*slot))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Wherever names lie: what is stored is found, also where it is the first in its page; once all pages have something no bit is looked at.
+    #[test]
+    fn slots_that_were_never_written() {
+        let index = Index::new(1_000);
+        let parts = (1_000 * BUCKET_SLOTS).div_ceil(PART_SLOTS);
+        assert_eq!(index.unused.load(Ordering::Relaxed), parts);
+        let mut stored = Vec::new();
+        for number in 1..=2_000_u64 {
+            let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let home = index.home(hash);
+            let Some(slot) = index.free_slot(&home) else { continue };
+            assert!(home.slots().any(|one| one == slot), "{number}");
+            let word = Slot::new(home.tag(Subject::Cut), Which::Small, number);
+            index.store(slot, word);
+            stored.push((home, slot, word));
+            let found = home
+                .buckets
+                .map(|first| (index.of_name(first, hash) != 0, slot - slot % BUCKET_SLOTS == first));
+            assert!(found.into_iter().any(|found| found == (true, true)), "{number}");
+        }
+        assert_eq!(index.unused.load(Ordering::Relaxed), 0);
+        for (home, slot, word) in &stored {
+            assert!(index.written(home).any(|one| one == (*slot, *word)));
+            index.store(*slot, Slot::FREE);
+        }
+        assert_eq!(index.unused.load(Ordering::Relaxed), 0, "what was written once stays so");
     }
 }

@@ -65,7 +65,7 @@ impl Sizes {
     }
 }
 
-/// See the module.
+/// Where shards and servers are, and what of it is moving.
 pub(crate) struct Layout {
     table: Vec<Arc<Shard>>,
     servers: Arc<Servers>,

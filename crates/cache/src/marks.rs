@@ -103,13 +103,6 @@ impl Marks {
         !self.is_empty() && self.marks.iter().any(is_before)
     }
 
-    /// What was asked for until `at` is refused.
-    pub(crate) fn refuse_all(&self, at: Moment) {
-        let mut recent = self.recent();
-        recent.all_until = recent.all_until.max(Some(at));
-        self.latest.fetch_max(at.0.saturating_add(1), Ordering::Release);
-    }
-
     /// Says that a flush is at hand: what was asked for until `at` is refused from now on.
     pub(crate) fn register(&self, name: &Name, is_tree: bool, at: Moment) {
         let mut recent = self.recent();

@@ -14,7 +14,7 @@ use crate::{Key, Moment, Subject};
 /// Octets of the name, and the subject.
 type Place = (Vec<u8>, Subject);
 
-/// See the module.
+/// A cache without bounds, which does what the real one promises.
 #[derive(Default)]
 pub struct Naive {
     known: RwLock<Known>,

@@ -24,7 +24,7 @@ const LOOKED: u16 = 1 << 15;
 
 const _: () = assert!(BUCKET_SLOTS < 15, "a bit for each slot, and one more");
 
-/// See the module.
+/// All that the cache has of one name: its hash, and which of its sixteen slots may be the name's.
 pub struct Named<'c, 'n> {
     cache: &'c Cache,
     name: &'n Name,
@@ -157,9 +157,9 @@ impl<'c, 'n> Named<'c, 'n> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::{Moment, Rank, Security};
+    use crate::{Moment, Rank};
     use wire::NameBuf;
-    use wire::rrset::{RdataList, RdataListBuf, RrsetList};
+    use wire::rrset::RdataListBuf;
 
     /// Whatever is kept of names that share buckets, a look by name says of each subject what a look by key says.
     #[test]
@@ -189,14 +189,8 @@ mod tests {
                 let entry = Entry {
                     kind,
                     rank: Rank::Referral,
-                    security: Security::Insecure,
-                    ede: None,
-                    stored: Moment(1),
-                    ttl: 60,
                     zone_labels: 1,
-                    rdatas: list.list(),
-                    signatures: RdataList::EMPTY,
-                    beside: RrsetList::EMPTY,
+                    ..Entry::data(list.list(), Moment(1), 60)
                 };
                 put += u32::from(cache.put(&Key { name, subject: *subject }, &entry, Moment(1), Moment(1)));
             }
@@ -222,18 +216,7 @@ mod tests {
         let (cache, name) = (Cache::new(), NameBuf::from_text("www.example.").unwrap());
         let put = |last: u8| {
             let list: RdataListBuf = [&[192, 0, 2, last][..]].into_iter().collect();
-            let entry = Entry {
-                kind: Kind::Data,
-                rank: Rank::Authoritative,
-                security: Security::Insecure,
-                ede: None,
-                stored: Moment(1),
-                ttl: 60,
-                zone_labels: 1,
-                rdatas: list.list(),
-                signatures: RdataList::EMPTY,
-                beside: RrsetList::EMPTY,
-            };
+            let entry = Entry { zone_labels: 1, ..Entry::data(list.list(), Moment(1), 60) };
             assert!(cache.put(&Key::rrset(&name, 1), &entry, Moment(1), Moment(1)));
         };
         put(1);

@@ -65,7 +65,7 @@ pub(crate) enum Effect {
     OutUnlessStands,
 }
 
-/// See the module. Of the same subject: nothing, it is replaced anyway.
+/// What becomes of what is known under `on` when something is put under `put`, of the same name. Of the same subject: nothing, it is replaced anyway.
 pub(crate) fn effect(put: Subject, on: Subject) -> Effect {
     match (put, on) {
         (Subject::Rrset(put), Subject::Failure(on)) if put == on => Effect::Out,

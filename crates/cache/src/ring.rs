@@ -18,6 +18,9 @@ use crate::primitives::{AtomicU64, Ordering, fence, zeroed};
 /// the whole cache with some thousand answers.
 pub(crate) const ENTRY_WORDS_MAX: usize = 2048;
 
+/// Words of a line of the processor's cache.
+const LINE_WORDS: usize = 8;
+
 /// The words of one ring. The tail has a line of the processor's cache of its own: writers move it while others read the rest.
 pub(crate) struct Ring {
     words: Box<[AtomicU64]>,
@@ -111,6 +114,14 @@ impl Ring {
         load_all(&self.words, round);
         fence(Ordering::Acquire);
         (place >= self.tail.0.load(Ordering::Relaxed)).then_some(count * 8)
+    }
+
+    /// A word of each of the first lines of the entry at `place`, if it is there.
+    #[inline(always)]
+    pub(crate) fn touch(&self, place: u64) -> u64 {
+        let offset = self.offset(place);
+        let word = |at: usize| self.words.get(at).map_or(0, |word| word.load(Ordering::Relaxed));
+        word(offset) ^ word(offset + LINE_WORDS)
     }
 
     /// How many words the entry at `place` has. Of use to the writer only.

@@ -48,7 +48,7 @@ const READS_MAX: usize = 16;
 
 const _: () = assert!(QUALITY_AT + QUALITY_WORDS <= ROW_WORDS, "a row holds key and quality");
 
-/// See the module.
+/// How servers behave, for all workers: rows in sets of four, each read and written without waiting.
 pub struct Servers {
     secret: Secret,
     /// [`ROW_WORDS`] words each, [`WAYS`] a set.

@@ -72,7 +72,7 @@ impl Shared {
     }
 }
 
-/// See the module. Lines of their own: what readers read of one is not next to what writers of another write.
+/// A part of the store. Lines of their own: what readers read of one is not next to what writers of another write.
 #[repr(align(64))]
 pub(crate) struct Shard {
     /// Of so many shards it is one, a power of two: at every position whose lower bits are its number.
@@ -236,7 +236,7 @@ impl Shard {
     /// Slots that may be of the name. Under the lock, or for those who look again.
     pub(crate) fn of_name(&self, home: &Home) -> impl Iterator<Item = (usize, Slot)> + use<'_> {
         let home = *home;
-        home.slots().map(|slot| (slot, self.index.load(slot))).filter(move |(_, word)| home.may_be(*word))
+        self.index.written(&home).filter(move |(_, word)| home.may_be(*word))
     }
 
     /// Frees a slot.

@@ -197,12 +197,6 @@ impl Cache {
         self.servers.outage_ended(now);
     }
 
-    /// What was asked for until `now` is not kept any more when it comes: other settings hold, or other anchors. What is kept already stays, but for what
-    /// [`Cache::flush`] takes out.
-    pub fn refuse_asked_until(&self, now: Moment) {
-        self.core.shared.marks.refuse_all(now);
-    }
-
     /// Goes by other limits from now on: what is kept stays as long as it was to stay.
     pub fn set_limits(&self, limits: &Limits) {
         self.core.shared.limits.set(limits);

@@ -26,7 +26,7 @@ fn main() {
         let job = Job { zone: 0, primary: 0, kind: Kind::Axfr, ours: None, has_edns: true, is_udp: false };
         let start = Instant::now();
         let primary = Arc::clone(&primary);
-        transfers.push(Task { job, zone: zone.clone(), primary, limits: Limits::default(), is_whole: false });
+        transfers.push(Task { job, zone: zone.clone(), primary, limits: Limits::default() });
         let report = reports.recv().expect("a report");
         let done = report.result.unwrap_or_else(|stop| panic!("the server {stop}"));
         let came = start.elapsed();

@@ -11,7 +11,8 @@ pub use self::cache::{
     AnchorLine, CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, RequestLine, ServerLine,
 };
 pub use self::server::{
-    Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Stats, Status, Upgraded,
+    Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, ResolverStatus, Stats, Status,
+    Upgraded,
 };
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};
 pub use self::zone::{ByCommand, CatalogLine, ChangeLine, Changes, Explained, TextLine, ZoneLine};

@@ -48,6 +48,7 @@ pub(crate) use zones::{Zones, is_beside_text};
 use crate::access::Groups;
 use crate::catalogs::Catalogs;
 use crate::commanded::Commanded;
+use crate::disk::Locks;
 use crate::dynamic::{Dynamic, Historian};
 use crate::effort::Effort;
 use crate::forward::Forwarder;
@@ -179,21 +180,21 @@ pub(crate) type ChangeGuard<'c> = sync::Guard<MutexGuard<'c, Changing>>;
 impl Controller {
     /// A controller that serves nothing yet.
     pub fn new(settings: Settings, overrides: Overrides) -> Result<Controller, String> {
-        Controller::with_lock(settings, overrides, None)
+        Controller::with_locks(settings, overrides, Locks::default())
     }
 
-    /// As [`Controller::new`], with the lock of the pack folder that the server before handed over.
-    pub(crate) fn with_lock(
+    /// As [`Controller::new`], with the locks of its folders that the server before handed over.
+    pub(crate) fn with_locks(
         settings: Settings,
         overrides: Overrides,
-        lock: Option<File>,
+        locks: Locks,
     ) -> Result<Controller, String> {
         let directory = &settings.server.pack_directory;
         let folder = match directory.as_os_str().is_empty() {
             true => None,
-            false => Some(PackFolder::open_with(&settings.path(directory), lock)?),
+            false => Some(PackFolder::open_with(&settings.path(directory), locks.packs)?),
         };
-        Controller::with_folder(settings, overrides, folder)
+        Controller::with_folder(settings, overrides, folder, locks.state)
     }
 
     /// As [`Controller::new`], with the pack folder of the settings, which is open.
@@ -201,11 +202,12 @@ impl Controller {
         settings: Settings,
         overrides: Overrides,
         folder: Option<PackFolder>,
+        state_lock: Option<File>,
     ) -> Result<Controller, String> {
         let was_restricted = folder.as_ref().is_some_and(PackFolder::is_restricted);
         let mut groups = Groups::new(was_restricted);
         let identity = identity(&settings, &mut groups).map_err(|lines| lines.join("\n"))?;
-        let recursion = Recursion::new(&settings, &identity).map_err(|lines| lines.join("\n"))?;
+        let recursion = Recursion::new(&settings, &identity, state_lock).map_err(|lines| lines.join("\n"))?;
         let identity = Identity::new(identity);
         let catalog = Catalog::new(random());
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])

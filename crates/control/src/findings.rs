@@ -12,13 +12,17 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use validate::Anchors;
 use wire::NameBuf;
+use zone::ZoneView;
 use zone::catalog::SlotNumber;
 use zone::check::{self, Anchor, Check, Demand, Finding, Level, Severity, Summary, Verified, verify_digest};
+use zone::lookup::Damaged;
+use zone::pack::ZoneRow;
 
 use crate::read::ZoneText;
 use crate::text::{count, grouped};
@@ -49,6 +53,8 @@ pub struct Findings {
     pub warnings: u16,
     /// The worst of them, as lines; fewer than there are, or none where the room for them is used up.
     pub lines: Box<[String]>,
+    /// Whether the zone was verified by its digest.
+    pub is_digested: bool,
 }
 
 impl Findings {
@@ -128,15 +134,15 @@ impl Digest {
     }
 }
 
-/// Verifies the digest of a zone that was read or transferred, if that is wanted. The error is why it is not taken. `anchors`: where trust begins. Without the time there is no
-/// use in these.
+/// Verifies the digest of a zone that was read or transferred, if that is wanted; says whether there is one that is right. The error is why the zone is not taken. `anchors`: where
+/// trust begins. Without the time there is no use in these.
 fn look_at_digest(
     text: &ZoneText,
     (digest, anchors): (Digest, &Anchors),
     now: Option<u64>,
-) -> Result<(), Finding> {
+) -> Result<bool, Finding> {
     if digest == Digest::Ignore {
-        return Ok(());
+        return Ok(false);
     }
     let apex = text.contents.apex();
     let own = now.and_then(|now| anchors.of_zone(apex, now)).map(|(ds, keys)| Anchor { ds, keys });
@@ -150,7 +156,36 @@ fn look_at_digest(
             tracing::info!(zone = %apex, "zone {apex}: verified by its ZONEMD record ({name}{signed})");
         }
     }
-    Ok(())
+    Ok(verified != Verified::Nothing)
+}
+
+/// Whether nothing is to be looked at before a stored zone is served: its digest is not required, or was found right when its pack was made, and nothing has changed since. `has_text`: it
+/// is not transferred, so that what has changed in it was changed here, as its operator allows.
+pub(crate) fn is_known_as_required(view: &ZoneView<'_>, has_text: bool, digest: Digest) -> bool {
+    let has = |bit: u32| view.row().bits & bit != 0;
+    match (digest, has_text) {
+        (Digest::Ignore | Digest::Verify, _) => true,
+        (Digest::Require, true) if view.is_changed() || has(ZoneRow::BESIDE_TEXT) => true,
+        (Digest::Require, _) => !view.is_changed() && has(ZoneRow::DIGESTED),
+    }
+}
+
+/// Verifies the digest of a zone as it is stored, or would be: what was read or transferred some time ago, and what has changed since. `from`: where that is, for lines. The error: what
+/// keeps it from being served, if it can be read, and a line that says so.
+pub(crate) fn examine_digest(
+    view: &ZoneView<'_>,
+    from: &dyn Display,
+    digest: (Digest, &Anchors),
+) -> Result<(), (Option<Check>, String)> {
+    let contents = view.contents().map_err(|Damaged| (None, format!("{from}: it cannot be read")))?;
+    let text = ZoneText::transferred(contents, from, 0);
+    let verified = look_at_digest(&text, digest, seconds());
+    verified.map(drop).map_err(|finding| (Some(finding.check), line(&text, &finding)))
+}
+
+/// The time, in seconds since 1970; `None` where the clock is before that.
+fn seconds() -> Option<u64> {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
 /// Room for the lines of one load.
@@ -184,14 +219,14 @@ pub(crate) fn examine(
     is_dated: bool,
     room: &Room,
 ) -> Result<Findings, Vec<String>> {
-    let (found, summary) = look(text, digest, is_dated);
+    let Looked { found, summary, is_digested } = look(text, digest, is_dated);
     if found.is_empty() {
-        return Ok(Findings::default());
+        return Ok(Findings { is_digested, ..Findings::default() });
     }
     if found[0].severity >= refuse {
         return Err(refused(text, &found, refuse));
     }
-    Ok(findings(text, &found, &summary, room))
+    Ok(Findings { is_digested, ..findings(text, &found, &summary, room) })
 }
 
 /// Looks for what is wrong with a zone that was transferred. The error: what keeps it from being served, and lines that say so.
@@ -199,20 +234,27 @@ pub(crate) fn examine_transferred(
     text: &ZoneText,
     digest: (Digest, &Anchors),
 ) -> Result<Findings, (Check, Vec<String>)> {
-    let (found, summary) = look(text, digest, true);
+    let Looked { found, summary, is_digested } = look(text, digest, true);
     match found.first() {
-        None => Ok(Findings::default()),
+        None => Ok(Findings { is_digested, ..Findings::default() }),
         Some(first) if first.severity == Severity::Fatal => {
             Err((first.check, refused(text, &found, Severity::Fatal)))
         }
-        Some(_) => Ok(findings(text, &found, &summary, &Room::default())),
+        Some(_) => Ok(Findings { is_digested, ..findings(text, &found, &summary, &Room::default()) }),
     }
 }
 
-/// What is worth a word, the worst first.
-fn look(text: &ZoneText, digest: (Digest, &Anchors), is_dated: bool) -> (Vec<Finding>, Summary) {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().filter(|_| is_dated);
-    let now = now.map(|since| since.as_secs());
+/// What a look at a zone has found.
+struct Looked {
+    /// What is worth a word, the worst first.
+    found: Vec<Finding>,
+    summary: Summary,
+    /// Whether the zone has a digest that is right, if that was looked at.
+    is_digested: bool,
+}
+
+fn look(text: &ZoneText, digest: (Digest, &Anchors), is_dated: bool) -> Looked {
+    let now = seconds().filter(|_| is_dated);
     let options = check::Options { level: Level::Quick, now, ..check::Options::default() };
     let mut found: Vec<Finding> = text.out_of_zone.clone();
     let summary = check::check(&text.contents, &options, &mut |finding| {
@@ -221,20 +263,20 @@ fn look(text: &ZoneText, digest: (Digest, &Anchors), is_dated: bool) -> (Vec<Fin
         }
     });
     // What cannot be served need not be what it claims to be.
-    if !summary.is_fatal()
-        && let Err(finding) = look_at_digest(text, digest, now)
-    {
+    let digested = if summary.is_fatal() { Ok(false) } else { look_at_digest(text, digest, now) };
+    let is_digested = digested.unwrap_or_else(|finding| {
         found.push(finding);
-    }
+        false
+    });
     found.sort_by_key(|finding| Reverse(finding.severity));
-    (found, summary)
+    Looked { found, summary, is_digested }
 }
 
 fn findings(text: &ZoneText, found: &[Finding], summary: &Summary, room: &Room) -> Findings {
     let saturated = |number: u64| u16::try_from(number).unwrap_or(u16::MAX);
     let errors = saturated(summary.count_of(Severity::Error));
     let warnings = saturated(summary.count_of(Severity::Warning) + text.out_of_zone_count);
-    Findings { errors, warnings, lines: lines(text, found, room) }
+    Findings { errors, warnings, lines: lines(text, found, room), is_digested: false }
 }
 
 /// Why a zone is not loaded, as lines. `found`: the worst first.
@@ -430,7 +472,8 @@ mod tests {
     fn what_is_said_is_bounded() {
         let (mut told, mut warnings) = (Told::default(), Vec::new());
         let name: NameBuf = "a.example".parse().unwrap();
-        let findings = Findings { errors: 1, warnings: 30, lines: lines(FINDINGS_KEPT_MAX, 9) };
+        let findings =
+            Findings { errors: 1, warnings: 30, lines: lines(FINDINGS_KEPT_MAX, 9), is_digested: false };
         told.begin(1);
         told.zone(&name, &Findings::default());
         told.zone(&name, &findings);

@@ -210,6 +210,7 @@ impl Answering<'_> {
     ) {
         let now = queries.now();
         let time = self.recursor.begin(now, driver);
+        self.recursor.read_ahead(queries);
         let has_zones = !zones.is_empty();
         while let Some(Asked { query, context, room }) = queries.next_query() {
             let client = Client {
@@ -229,11 +230,17 @@ impl Answering<'_> {
                 && u16::from(room[3] & 15) != rcode::REFUSED;
             let answered = match own {
                 Answered::Elsewhere(own) => {
-                    match self.recursor.serve((query, plain, is_of_ours), zones, context, time, room) {
+                    let served = self.recursor.serve((query, plain, is_of_ours), zones, context, time, room);
+                    if !has_zones && served != Served::Other {
+                        let (qtype, has_edns, dnssec_ok) = self.recursor.asked();
+                        self.responder.count_passed_by(qtype, has_edns, dnssec_ok);
+                    }
+                    match served {
                         Served::Octets(octets) => Answered::Octets(octets),
                         Served::Drop => Answered::Octets(0),
                         // Nothing was written over it.
-                        Served::Refused if own > 0 => {
+                        Served::Refused if own >= HEADER_OCTETS => {
+                            self.responder.count_given(room);
                             let answered = match self.is_limited {
                                 true => self.responder.limit(query, own, identity, &client, room),
                                 false => Answered::Octets(own),

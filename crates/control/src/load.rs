@@ -26,13 +26,13 @@ use packer::Packer;
 pub(crate) use packer::store;
 use sync::RwLock;
 use validate::Anchors;
-use zone::Pack;
 use zone::check::Severity;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
+use zone::{Pack, ZoneView};
 use zonefile::Buffers;
 
 use crate::effort::Effort;
-use crate::findings::{Digest, Findings, Room, Told, refused_row};
+use crate::findings::{Digest, Findings, Room, Told, examine_digest, is_known_as_required, refused_row};
 use crate::packs::{PackFolder, Stored, StoredPack};
 use crate::parallel::map_on_threads;
 use crate::progress::{Act, Progress};
@@ -277,7 +277,13 @@ impl Loader<'_> {
             Some(file) => file,
             None => {
                 let stamp = read::stamp_of(path)?;
-                if let Some((pack, number)) = self.stored.find_current(&job.name, &stamp) {
+                // Its text is verified otherwise.
+                let is_known = |pack: &StoredPack, number| {
+                    let view = ZoneView::new(&pack.pack, number);
+                    view.is_some_and(|view| is_known_as_required(&view, true, job.digest))
+                };
+                let stored = self.stored.find_current(&job.name, &stamp);
+                if let Some((pack, number)) = stored.filter(|(pack, number)| is_known(pack, *number)) {
                     return Ok(loaded(pack, number, stamp, Origin::Stored));
                 }
                 if !may_be_pack(stamp.octets) || !read::is_pack(path)? {
@@ -291,10 +297,16 @@ impl Loader<'_> {
             .find(&job.name)
             .ok_or_else(|| describe(format!("the pack has no zone {}", job.name)))?;
         let row = pack.pack.zone_row(number);
-        match refused_row(row.errors, row.warnings, job.refuse) {
-            Some(line) => Err(describe(line)),
-            None => Ok(loaded(pack, number, file.stamp, Origin::PackFile)),
+        if let Some(line) = refused_row(row.errors, row.warnings, job.refuse) {
+            return Err(describe(line));
         }
+        if job.digest != Digest::Ignore {
+            // Whoever made it had settings of their own.
+            let view =
+                ZoneView::new(&pack.pack, number).ok_or_else(|| describe("it cannot be read".into()))?;
+            examine_digest(&view, &path.display(), (job.digest, &self.anchors)).map_err(|(_, line)| line)?;
+        }
+        Ok(loaded(pack, number, file.stamp, Origin::PackFile))
     }
 
     /// Reads the texts of a group and makes packs of them, usually one.

@@ -16,10 +16,9 @@
 //! as a whole or not at all. It is removed once no zone is served from it.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::hash::BuildHasher;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -30,7 +29,7 @@ use sync::Mutex;
 use wire::{Name, NameBuf, SortKey};
 use zone::Pack;
 
-use crate::disk;
+use crate::disk::{self, NotLocked, lock_folder};
 use crate::read::read_bounded;
 use crate::stamp::{Stamp, now_ns};
 use crate::system::map_pack;
@@ -184,7 +183,13 @@ impl PackFolder {
         handed: Option<File>,
     ) -> Result<PackFolder, String> {
         let is_held = AtomicBool::new(handed.is_some());
-        let opened = PackFolder::lock_with(path, handed)?;
+        let opened = match lock_folder(path, LOCK, handed) {
+            Ok(lock) => Ok(lock),
+            Err(NotLocked::Used) => {
+                return Err(format!("pack-directory {}: another server uses it", path.display()));
+            }
+            Err(NotLocked::Cannot(act, error)) => Err((act, error)),
+        };
         let closed = opened.as_ref().err().map(|(act, error)| {
             let (source, error) = (path.display(), cannot(act, error));
             let line = format!(
@@ -196,32 +201,6 @@ impl PackFolder {
         let trouble = Mutex::named("pack folder", None);
         let written = AtomicU32::new(0);
         Ok(PackFolder { path: path.to_owned(), disk, lock: opened.ok(), written, trouble, closed, is_held })
-    }
-
-    /// Makes the folder if need be, and locks it. The inner error: what cannot be done, and why.
-    fn lock_with(
-        path: &Path,
-        handed: Option<File>,
-    ) -> Result<Result<File, (&'static str, io::Error)>, String> {
-        if let Err(error) = fs::create_dir_all(path) {
-            return Ok(Err(("make it", error)));
-        }
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join(LOCK));
-        let lock = match lock {
-            Ok(lock) => lock,
-            Err(error) => return Ok(Err(("write into it", error))),
-        };
-        // A lock is of the open file, whoever has it open: the one that was handed over is as good as one of our own.
-        if let Some(handed) = handed.filter(|handed| is_same(handed, &lock)) {
-            return Ok(Ok(handed));
-        }
-        match lock.try_lock() {
-            Ok(()) => Ok(Ok(lock)),
-            Err(fs::TryLockError::WouldBlock) => {
-                Err(format!("pack-directory {}: another server uses it", path.display()))
-            }
-            Err(fs::TryLockError::Error(error)) => Ok(Err(("lock it", error))),
-        }
     }
 
     /// Where it is.
@@ -389,12 +368,6 @@ impl PackFolder {
         let mapped = map_pack(&path).map_err(describe)?;
         Ok(Arc::new(StoredPack { pack: Arc::new(mapped.0), file: Some(path) }))
     }
-}
-
-/// Whether these are one file.
-fn is_same(one: &File, other: &File) -> bool {
-    let identity = |file: &File| file.metadata().map(|metadata| (metadata.dev(), metadata.ino())).ok();
-    identity(one).is_some() && identity(one) == identity(other)
 }
 
 /// Writes a file such that it is there as a whole or not at all, whatever happens in between.

@@ -1,9 +1,9 @@
 //! One zone from text to sorted contents: files opened, includes found, what cannot be served refused.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,8 +49,8 @@ pub const OUT_OF_ZONE_KEPT_MAX: usize = 100;
 pub const TEXT_WORDS_KEPT_MAX: usize = check::FINDINGS_PER_CHECK_MAX as usize;
 
 impl ZoneText {
-    /// Of records that a primary sent, and how many it sent beside them that are not of the zone.
-    pub(crate) fn transferred(contents: Contents, from: SocketAddr, out_of_zone_count: u64) -> ZoneText {
+    /// Of records that a primary sent, or that are stored: where they are from, and how many came beside them that are not of the zone.
+    pub(crate) fn transferred(contents: Contents, from: &dyn Display, out_of_zone_count: u64) -> ZoneText {
         ZoneText {
             contents,
             out_of_zone: Vec::new(),

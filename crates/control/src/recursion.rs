@@ -26,6 +26,7 @@ mod sized;
 mod terms;
 mod world;
 
+use std::fs::File;
 use std::hash::RandomState;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use std::time::Instant;
 use cache::{Cache, Moment};
 use sync::{Areas, Mutex};
 
+use crate::command::ResolverStatus;
 use crate::settings::Settings;
 use anchors::Keeper;
 use clock::Clock;
@@ -79,6 +81,8 @@ pub(crate) struct Recursion {
     anchors: Keeper,
     /// Where what was learned is kept over a restart.
     folder: Option<PathBuf>,
+    /// Keeps others from that folder as long as it is open.
+    lock: Option<File>,
     /// Held by who writes there.
     writing: Mutex<()>,
 }
@@ -87,10 +91,12 @@ pub(crate) struct Recursion {
 const FIRST: Moment = Moment(1_000_000);
 
 impl Recursion {
-    /// A resolver as settings want it, if they do. `server`: what they say to answers from zones. Errors are lines for the operator.
+    /// A resolver as settings want it, if they do. `server`: what they say to answers from zones; `handed`: the lock of its folder, from the server before. Errors are
+    /// lines for the operator.
     pub(crate) fn new(
         settings: &Settings,
         server: &auth::Server,
+        handed: Option<File>,
     ) -> Result<Option<Arc<Recursion>>, Vec<String>> {
         if !settings.resolver.enabled {
             if settings.own_lists().any(|own| own.is_mirror()) {
@@ -106,7 +112,10 @@ impl Recursion {
         let (words, _) = octets.as_chunks::<8>();
         let random = std::array::from_fn(|number| u64::from_ne_bytes(words[number]));
         let cache = Arc::new(Cache::with(&cache_settings(settings), random));
-        let folder = kept::folder(settings).map_err(|line| vec![line])?;
+        let folder = kept::folder(settings);
+        // First, as what comes next reads there, and sets aside what it cannot read.
+        let lock = folder.as_deref().map_or(Ok(None), |folder| kept::lock(folder, handed));
+        let lock = lock.map_err(|line| vec![line])?;
         let anchors = Keeper::new(folder.as_deref());
         let mut terms = Terms::new(settings, server, (1, cache))?;
         anchors.apply(&mut terms);
@@ -133,6 +142,7 @@ impl Recursion {
             ebb: Ebb::default(),
             anchors,
             folder,
+            lock,
             writing: Mutex::named("file of the cache", ()),
         })))
     }
@@ -177,14 +187,12 @@ impl Recursion {
         self.version.store(version, Ordering::Release);
         drop(current);
         cache.set_limits(&limits);
+        let changed = premises.words_since(&old.premises);
         for flush in premises.flushes_since(&old.premises) {
             // Other anchors are trusted there, or others asked.
             let entries = cache.flush(&flush, self.now());
             let what = kept::below(&flush);
-            tracing::info!(
-                entries,
-                "the cache forgets {what}, as trust anchors, forwarded or stub zones have changed"
-            );
+            tracing::info!(entries, "the cache forgets {what}, as these have changed: {changed}");
         }
     }
 
@@ -225,6 +233,21 @@ impl Recursion {
     /// How things are found out now.
     pub(crate) fn settings(&self) -> resolve::Settings {
         self.terms.lock().resolve.clone()
+    }
+
+    /// How it is, for operators. Asks no worker.
+    pub(crate) fn status(&self) -> ResolverStatus {
+        let terms = self.current_terms();
+        let counts = terms.cache.counts();
+        ResolverStatus {
+            clients: terms.clients.to_vec(),
+            validates: terms.resolve.is_validating,
+            asks_elsewhere: terms.resolve.zones.iter().map(|zone| zone.name.to_string()).collect(),
+            cache_entries: counts.entries,
+            cache_entry_octets: counts.octets,
+            cache_octets: terms.cache_octets as u64,
+            is_network_out: self.outage.is_told(),
+        }
     }
 
     fn current_terms(&self) -> Arc<Terms> {

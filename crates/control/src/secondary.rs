@@ -21,7 +21,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use transfer::incoming::{Done, Fault, Kind, Limits, Outcome, Place, Question, Stop, Unreachable};
+use transfer::incoming::{Done, Fault, Limits, Outcome, Place, Question, Stop, Unreachable};
 use transfer::refresh::{Answer, Job};
 use wire::NameBuf;
 use wire::tsig::Key;
@@ -54,15 +54,13 @@ pub struct Task {
     pub primary: Arc<Primary>,
     /// What the answer may take.
     pub limits: Limits,
-    /// Differences are of no use: a digest is that of all of the zone.
-    pub is_whole: bool,
 }
 
 impl Task {
     fn question(&self, id: u16) -> Question {
         Question {
             zone: self.zone.clone(),
-            kind: if self.is_whole && self.job.kind == Kind::Ixfr { Kind::Axfr } else { self.job.kind },
+            kind: self.job.kind,
             ours: self.job.ours,
             id,
             has_edns: self.job.has_edns,

@@ -71,10 +71,10 @@ fn run(start: Start) -> Result<(), Faults> {
     sync::profile::set(settings.server.profile_locks);
     let json = settings.log.format == "json";
     let progress = Progress::default();
-    // What is stored is served before anything is looked at, unless lists say who may ask.
+    // What is stored is served before anything is looked at, unless lists say who may ask, or what has to be looked at before.
     let may_be_stored = settings.server.serve_stored
         && !settings.server.pack_directory.as_os_str().is_empty()
-        && !settings.has_own_queries();
+        && settings.may_serve_stored();
     let wanted = match may_be_stored {
         true => None,
         false => Some(progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?),
@@ -152,8 +152,8 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
         listen.addresses.clear();
     }
     let (mut control, keeps_control) = taking.control_socket(&settings)?;
-    let lock = taking.lock.take();
-    let controller = Arc::new(Controller::with_lock(settings, start.overrides, lock)?);
+    let locks = std::mem::take(&mut taking.locks);
+    let controller = Arc::new(Controller::with_locks(settings, start.overrides, locks)?);
     let _profile = AtExit { controller: &controller, json };
     let given = controller.overrides.zones.clone();
     let mut first = First { started, given, is_empty: false, welcome: Vec::new() };

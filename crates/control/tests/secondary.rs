@@ -33,7 +33,7 @@ fn primary(address: SocketAddr) -> Arc<Primary> {
 
 fn task(zone: &str, primary: &Arc<Primary>, kind: Kind, ours: Option<u32>) -> Task {
     let job = Job { zone: 0, primary: 0, kind, ours, has_edns: true, is_udp: kind == Kind::Soa };
-    Task { job, zone: name(zone), primary: Arc::clone(primary), limits: Limits::default(), is_whole: false }
+    Task { job, zone: name(zone), primary: Arc::clone(primary), limits: Limits::default() }
 }
 
 fn to(sender: Sender<Report>) -> Tell {

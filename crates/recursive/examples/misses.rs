@@ -1,7 +1,7 @@
 //! Has the same few thousand names found out again and again, for counting instructions:
 //! `valgrind --tool=callgrind target/release/examples/misses 20000`, once with twice the number: the difference is what that many misses take, sockets apart.
 //!
-//! `misses COUNT [plain|unanchored|signed] [areas|system] [WORKERS]`: whether answers are validated, and where memory comes from that lives for one event: from work areas
+//! `misses COUNT [plain|unanchored|signed|absent|denied] [areas|system] [WORKERS]`: whether answers are validated, and where memory comes from that lives for one event: from work areas
 //! that all workers share, or from the system's allocator, piece by piece. For signed answers, give both counts above 2,000: until then every signature is verified once.
 
 mod common;

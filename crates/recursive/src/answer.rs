@@ -190,21 +190,24 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
     if asked.stale.is_some() {
         return Step::End(End::Miss(qtype, Stage::Asked));
     }
-    if let Some(entry) = fresh(asked, &named, Subject::Failure(qtype), copied)
+    // One that is over is for the resolver to see.
+    if let Some(entry) = named.get(Subject::Failure(qtype), copied)
         && parts.knows()
+        && entry.ttl_left(asked.now).is_some()
         && !(asked.wishes.checking_disabled() && entry.ede.is_some_and(is_of_validation))
     {
-        let why = entry.ede;
-        return failed(asked, why, buffers, parts, writer);
+        let (why, is_fact) = (entry.ede, entry.security != Security::Unchecked);
+        return failed(asked, (why, is_fact), buffers, parts, writer);
     }
     above(asked, buffers, parts, writer)
 }
 
-/// What is said of a name that could not be found out: what was known before, for a while, unless it is for a fault of signatures.
+/// What is said of a name that could not be found out: what was known before, for a while, unless it is for a fault of signatures. A failure that is no fact is a
+/// reason for that alone.
 #[cold]
 fn failed(
     asked: &Asked<'_>,
-    why: Option<u16>,
+    (why, is_fact): (Option<u16>, bool),
     buffers: &mut Buffers,
     parts: &mut Parts,
     writer: &mut Writer<'_>,
@@ -215,6 +218,9 @@ fn failed(
             Step::End(End::Miss(..)) => {}
             found => return found,
         }
+    }
+    if !is_fact {
+        return Step::End(End::Miss(asked.wishes.qtype, Stage::Asked));
     }
     let edes = match why {
         Some(code) if code != ede::CACHED_ERROR => [why, Some(ede::CACHED_ERROR)],

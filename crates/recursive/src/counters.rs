@@ -1,5 +1,7 @@
 //! What a responder did, counted. Each worker has its own; readers add them up.
 
+use wire::iana::rcode;
+
 sync::counters! {
     /// The counts of one responder for others to read: shown by its owner from time to time.
     pub live LiveCounters;
@@ -42,4 +44,17 @@ sync::counters! {
     filtered,
     /// Queries for names whose local zone is marked.
     told,
+    /// Responses by response code, those from 24 on in the last.
+    rcodes: [Counters::RCODES],
+}
+
+impl Counters {
+    /// How many response codes are told apart: all that are assigned.
+    pub const RCODES: usize = rcode::BADCOOKIE as usize + 2;
+
+    /// Counts a response with this response code.
+    #[inline(always)]
+    pub(crate) fn response(&mut self, rcode: u16) {
+        self.rcodes[usize::from(rcode).min(Counters::RCODES - 1)] += 1;
+    }
 }

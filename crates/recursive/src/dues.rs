@@ -17,7 +17,7 @@ struct Row {
     pause_ms: u64,
 }
 
-/// See the module.
+/// Names and types that were said to be asked for anew, and when they may be said again.
 pub(crate) struct Dues {
     rows: [Row; ROWS],
 }

@@ -3,7 +3,7 @@
 
 use crate::policy::Clients;
 use crate::{Client, IsOfOurs, Policy, Responder, Served};
-use cache::{Cache, Entry, Key, Kind, Moment, Rank, Security, Subject};
+use cache::{Cache, Entry, Key, Kind, Moment, Security, Subject};
 use resolve::{Outcome, Time};
 use wire::header::{self, u16_at};
 use wire::iana::{ede, rtype};
@@ -167,7 +167,13 @@ impl Kit {
 
     /// Keeps a failure.
     pub(crate) fn failure(&self, owner: &str, rtype: u16, ede: Option<u16>) {
-        let entry = Entry { ede, ..bare(Kind::Failure, Security::Unchecked, 30) };
+        let entry = Entry { ede, ..bare(Kind::Failure, Security::Insecure, 30) };
+        self.put(&name(owner), Subject::Failure(rtype), entry);
+    }
+
+    /// Keeps one that is no fact: a reason to give what has expired.
+    pub(crate) fn no_fact(&self, owner: &str, rtype: u16, ede: u16) {
+        let entry = Entry { ede: Some(ede), ..bare(Kind::Failure, Security::Unchecked, 30) };
         self.put(&name(owner), Subject::Failure(rtype), entry);
     }
 
@@ -224,18 +230,7 @@ fn subject(rtype: u16, security: Security) -> Subject {
 }
 
 fn bare(kind: Kind, security: Security, ttl: u32) -> Entry<'static> {
-    Entry {
-        kind,
-        rank: Rank::Authoritative,
-        security,
-        ede: None,
-        stored: BEGIN,
-        ttl,
-        zone_labels: 1,
-        rdatas: wire::RdataList::EMPTY,
-        signatures: wire::RdataList::EMPTY,
-        beside: wire::rrset::RrsetList::EMPTY,
-    }
+    Entry { kind, security, zone_labels: 1, ..Entry::data(wire::RdataList::EMPTY, BEGIN, ttl) }
 }
 
 /// A query. `edns`: size and DO; `options`: of it.

@@ -29,7 +29,7 @@ struct Row {
     empty_us: u64,
 }
 
-/// See the module.
+/// Accounts of prefixes of clients: how many questions each may still ask of the resolver.
 pub(crate) struct Paces {
     lines: Box<[[Row; WAYS]]>,
     keys: Secret,

@@ -1,7 +1,7 @@
 //! Answers that a worker gave before, kept as octets: most of what clients ask for is asked for again and again.
 //!
 //! ```text
-//! hash of (name in lower case, type, wishes) -> 4 slots, one line: { tag | octets | missed | place }       stamps: 4 a slot, beside
+//! hash of name (the cache's) and type -> 4 slots, one line: { tag: of the hash 28, wishes 4 | octets | missed | place }       stamps: 4 a slot, beside
 //! ring, the newest over the oldest, a piece:
 //!   0   octets of the name u8, wishes u8, type u16 | flags and code u16 | counts 3 x u16 | extended errors 2 x u16
 //!  16   fresh until u64 | due u64                                                     moments
@@ -23,8 +23,9 @@ use crate::answer::Parts;
 use crate::verdict::Verdict;
 use crate::wishes::Wishes;
 use crate::writer::{Marks, seconds_left};
-use cache::{Cache, Moment, Security, Stamp};
+use cache::{Cache, Moment, NameHash, Security, Stamp};
 use piece::{Fixed, PIECE_OCTETS_MAX};
+use std::hint::black_box;
 use wire::Name;
 use wire::header::{self, HEADER_OCTETS};
 
@@ -43,8 +44,13 @@ const FIXED_OCTETS: usize = 44;
 const SET_OCTETS: usize = 10;
 /// Beside the wishes: all parts are proved.
 const SECURE: u8 = 0x80;
+/// A line of the processor's cache.
+const LINE_OCTETS: usize = 64;
 /// No extended error.
 const NO_EDE: u16 = u16::MAX;
+/// Bits of a tag that are wishes.
+const WISHES: u64 = 15;
+
 #[derive(Clone, Copy)]
 struct Slot {
     tag: u32,
@@ -73,8 +79,23 @@ pub(crate) struct Rendered {
     made: Box<[u8; PIECE_OCTETS_MAX]>,
     /// Octets ever written to the ring, those skipped at its end included.
     head: u64,
-    key: u64,
     version: u64,
+}
+
+/// Where answers of a name and type are, whatever the wishes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Spot(u64);
+
+impl Spot {
+    #[inline(always)]
+    pub(crate) fn of(name: NameHash, qtype: u16) -> Spot {
+        Spot(fold_multiply(name.bits() ^ u64::from(qtype) << 48) & !(WISHES << 32))
+    }
+
+    #[inline(always)]
+    fn line(self) -> usize {
+        self.0 as usize % LINES
+    }
 }
 
 /// What is looked for, the name apart.
@@ -82,7 +103,7 @@ pub(crate) struct Rendered {
 pub(crate) struct Wanted {
     qtype: u16,
     wishes: u8,
-    hash: u64,
+    spot: Spot,
 }
 
 /// What was written.
@@ -102,20 +123,23 @@ pub(crate) struct Pasted {
 impl Wanted {
     /// A hash of it.
     pub(crate) fn hash(&self) -> u64 {
-        self.hash
+        self.spot.0 | u64::from(self.wishes) << 32
+    }
+
+    fn tag(&self) -> u32 {
+        (self.hash() >> 32) as u32
     }
 }
 
 impl Rendered {
-    /// Nothing yet. `key`: any random number, so that nobody chooses which names fall together.
-    pub(crate) fn new(key: u64) -> Rendered {
+    /// Nothing yet. Which names fall together is by the cache's secret.
+    pub(crate) fn new() -> Rendered {
         Rendered {
             lines: vec![Line([EMPTY; WAYS]); LINES].into(),
             stamps: vec![[None; STAMPS_MAX]; LINES * WAYS].into(),
             ring: vec![0; RING_OCTETS].into(),
             made: Box::new([0; PIECE_OCTETS_MAX]),
             head: 0,
-            key,
             version: 0,
         }
     }
@@ -135,21 +159,14 @@ impl Rendered {
         self.lines.fill(Line([EMPTY; WAYS]));
     }
 
-    /// What to look for. `name`: in lower case.
+    /// What to look for.
     #[inline(always)]
-    pub(crate) fn wanted(&self, name: &Name, wishes: &Wishes) -> Wanted {
+    pub(crate) fn wanted(name: NameHash, wishes: &Wishes) -> Wanted {
         let bits = u8::from(wishes.dnssec_ok)
             | u8::from(wishes.checking_disabled()) << 1
             | u8::from(wishes.wants_ad()) << 2
             | u8::from(wishes.wants_dns64) << 3;
-        let begin = self.key ^ u64::from(wishes.qtype) << 8 ^ u64::from(bits);
-        let (words, rest) = name.octets().as_chunks::<8>();
-        let hash = words.iter().fold(begin, |hash, word| fold_multiply(hash ^ u64::from_le_bytes(*word)));
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        // The length keeps names apart that end in zeros.
-        let hash = fold_multiply(hash ^ u64::from_le_bytes(last) ^ (name.octets().len() as u64) << 56);
-        Wanted { qtype: wishes.qtype, wishes: bits, hash }
+        Wanted { qtype: wishes.qtype, wishes: bits, spot: Spot::of(name, wishes.qtype) }
     }
 
     /// Writes the records after the question, which ends at `start`, if they are here and the room of `room` octets is enough. `turn`: which record of a set comes
@@ -206,8 +223,7 @@ impl Rendered {
     /// The piece of a key, and the number of its slot.
     #[inline(always)]
     fn find(&self, name: &Name, wanted: &Wanted) -> Option<(usize, &[u8])> {
-        let line = wanted.hash as usize % LINES;
-        let tag = (wanted.hash >> 32) as u32;
+        let (line, tag) = (wanted.spot.line(), wanted.tag());
         let way = self.lines[line].0.iter().position(|slot| slot.tag == tag && slot.octets > 0)?;
         let piece = self.piece(&self.lines[line].0[way])?;
         let &[length, wishes, t, y, ..] = piece else { return None };
@@ -216,6 +232,32 @@ impl Rendered {
             && wishes & !SECURE == wanted.wishes
             && u16::from_le_bytes([t, y]) == wanted.qtype;
         is_it.then_some((line * WAYS + way, piece))
+    }
+
+    /// Reads of what is kept for these names and types what a look for them reads, of all together ([`Cache::read_ahead`]). Left of them are those of which nothing
+    /// is kept; `kept` is room for slots.
+    pub(crate) fn read_ahead(&self, asked: &mut Vec<(NameHash, Spot)>, kept: &mut Vec<usize>, cache: &Cache) {
+        let mut read = 0;
+        for (_, spot) in &*asked {
+            read ^= self.lines[spot.line()].0[0].tag;
+        }
+        kept.clear();
+        asked.retain(|(_, spot)| {
+            let (line, upper) = (spot.line(), spot.0 >> 32);
+            let slots = &self.lines[line].0;
+            let is_of = |slot: &Slot| u64::from(slot.tag) & !WISHES == upper && slot.octets > 0;
+            let Some(way) = slots.iter().position(is_of) else { return true };
+            let (at, slot) = (slots[way].place as usize % RING_OCTETS, line * WAYS + way);
+            let octet = |at: usize| u32::from(self.ring.get(at).copied().unwrap_or_default());
+            read ^= octet(at) ^ octet(at + LINE_OCTETS) ^ u32::from(self.stamps[slot][0].is_some());
+            kept.push(slot);
+            false
+        });
+        for slot in kept {
+            let stamp = self.stamps[*slot][0].as_ref();
+            read ^= u32::from(stamp.is_some_and(|stamp| cache.is_current(stamp)));
+        }
+        black_box(read);
     }
 
     /// The octets of a slot, if nothing newer is there.
@@ -243,9 +285,10 @@ impl Rendered {
             return;
         }
         let (Some(stamps), Some(_)) = (parts.stamps(), marks.sets()) else { return };
-        let line = wanted.hash as usize % LINES;
-        let (tag, missed) = ((wanted.hash >> 32) as u32, (wanted.hash >> 16) as u16);
-        let last = (wanted.hash >> 12) as usize % WAYS;
+        let (line, tag, hash) = (wanted.spot.line(), wanted.tag(), wanted.hash());
+        let missed = (hash >> 16) as u16;
+        // Other wishes of the same name and type have other slots.
+        let last = (hash >> 12 ^ hash >> 32) as usize % WAYS;
         let slots = &self.lines[line].0;
         let own = slots.iter().position(|slot| slot.tag == tag && slot.octets > 0);
         if own.is_none() && slots[last].missed != missed {

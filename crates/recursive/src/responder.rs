@@ -3,6 +3,8 @@
 //! What concerns the message as a whole is decided here, in the order in which `auth` does: faults, operation, EDNS version, cookies, who asks, RD. What is for
 //! `auth` alone (signed queries, other operations and classes, transfers) is told apart before anything is written.
 
+mod ahead;
+mod find;
 mod here;
 mod kept;
 mod made;
@@ -11,20 +13,19 @@ mod reply;
 #[cfg(test)]
 mod tests;
 
-use crate::answer::{self, Asked, Buffers, End, Parts};
+use crate::answer::Buffers;
 use crate::counters::Counters;
 use crate::dues::Dues;
 use crate::local::Found;
 use crate::pace::Paces;
 use crate::policy::Policy;
-use crate::rebinding::Rebinding;
-use crate::rendered::{Rendered, Wanted};
+use crate::rendered::Rendered;
 use crate::space::NameSpace;
-use crate::verdict::{self, Verdict};
+use crate::verdict::Verdict;
 use crate::wishes::{Stage, Waiting, Wishes};
-use crate::writer::{Marks, Writer};
-use cache::{Cache, Moment, Security};
-use here::{LocalEnd, local};
+use crate::writer::Marks;
+use ahead::Ahead;
+use cache::{Cache, Moment};
 use resolve::outcome::From;
 use resolve::{Ask, Time};
 use wire::builder::Suffixes;
@@ -104,6 +105,7 @@ pub struct Responder {
     marks: Marks,
     made: RdataListBuf,
     rendered: Rendered,
+    ahead: Ahead,
     dues: Dues,
     paces: Paces,
     turn: u32,
@@ -132,7 +134,8 @@ impl Responder {
             suffixes: Box::new(Suffixes::new(key)),
             marks: Marks::default(),
             made: RdataListBuf::new(),
-            rendered: Rendered::new(key.rotate_left(32)),
+            rendered: Rendered::new(),
+            ahead: Ahead::default(),
             dues: Dues::new(),
             paces: Paces::new(),
             turn: 0,
@@ -165,7 +168,10 @@ impl Responder {
         match PlainQuery::read(query, &mut self.places) {
             Some(plain) => self.serve_plain(query, &plain, client, known, time, room),
             None => match Query::read(query, &mut self.places) {
-                None => Served::Drop,
+                None => {
+                    self.wishes.qtype = 0;
+                    Served::Drop
+                }
                 Some(read) if is_for_others(&read) => Served::Other,
                 Some(read) => self.serve_read(&read, client, known, time, room),
             },
@@ -260,94 +266,11 @@ impl Responder {
             return Served::Refused;
         }
         self.rendered.check(policy.version);
-        let wanted = self.rendered.wanted(name, &self.wishes);
+        let wanted = Rendered::wanted(cache.name_hash(name), &self.wishes);
         if reads_cache && let Some(octets) = self.repeat(&wanted, (policy, cache), (now, turn), room) {
             return Served::Octets(octets);
         }
         self.find(&wanted, (policy, cache, ours), (now, turn), room)
-    }
-
-    /// The same without answers of before.
-    fn find(
-        &mut self,
-        wanted: &Wanted,
-        (policy, cache, ours): (&Policy, &Cache, Option<IsOfOurs<'_>>),
-        (now, turn): (Moment, u32),
-        room: &mut [u8],
-    ) -> Served {
-        let Responder { buffers, question, wishes, suffixes, marks, counters, missed, rendered, .. } = self;
-        buffers.name.set(missed.name());
-        let asked_for = (&*wishes, Some((question.name(), class::IN)));
-        let tables = (&mut **suffixes, marks);
-        let Some(mut writer) = Writer::new(room, tables, asked_for, wishes.opt(policy), (now, turn)) else {
-            return Served::Drop;
-        };
-        let start = writer.mark();
-        let filter = filter_for(policy, wishes, buffers.name.name());
-        let local = local(policy, wishes, &mut buffers.name, now, &mut writer);
-        (self.is_aliased, self.is_told) = (local.is_aliased, local.is_told);
-        counters.told += u64::from(local.is_told);
-        let verdict = match local.end {
-            Some(LocalEnd::Drop) => {
-                counters.dropped += 1;
-                return Served::Drop;
-            }
-            Some(LocalEnd::Verdict(verdict)) => {
-                counters.local += 1;
-                verdict
-            }
-            None => {
-                let asked = Asked { wishes, policy, cache, now, filter, ours, stale: None };
-                let mut parts = Parts::new();
-                if local.is_aliased {
-                    // Local data are not signed.
-                    parts.security = Security::Insecure;
-                    missed.set(buffers.name.name());
-                }
-                let is_at_ours = local.is_aliased && asked.is_of_ours(missed.name());
-                let end = match is_at_ours {
-                    true => End::Miss(wishes.qtype, Stage::Asked),
-                    false => answer::answer(&asked, buffers, &mut parts, &mut writer),
-                };
-                match end {
-                    End::Miss(..) if wishes.flags & header::RD == 0 => {
-                        return match self.refuse(policy, now, room) {
-                            0 => Served::Drop,
-                            octets => Served::Octets(octets),
-                        };
-                    }
-                    End::Miss(rtype, stage) => {
-                        (self.missed_type, self.stage) = (rtype, stage);
-                        self.is_unknown = !parts.is_known && stage == Stage::Asked;
-                        return Served::Miss;
-                    }
-                    End::Answer(verdict) => {
-                        self.is_due = parts.is_due && self.dues.is_said(wanted.hash(), now);
-                        counters.hits += 1;
-                        count(counters, &parts);
-                        // The name may be another's tomorrow, and be filtered then.
-                        let is_unfiltered = wishes.is_of_ours && policy.rebinding.is_some();
-                        if !local.is_aliased
-                            && !is_unfiltered
-                            && !verdict.has_no_records()
-                            && !writer.is_truncated()
-                        {
-                            rendered.note((missed.name(), wanted), writer.written(), (&verdict, &parts), now);
-                        }
-                        verdict
-                    }
-                }
-            }
-        };
-        if verdict.has_no_records() {
-            writer.back_to(start);
-        }
-        counters.failures += u64::from(verdict.rcode == rcode::SERVFAIL);
-        counters.truncated += u64::from(writer.is_truncated());
-        match verdict::finish(verdict, (wishes, true), policy, writer, None) {
-            Some(octets) => Served::Octets(octets),
-            None => Served::Drop,
-        }
     }
 
     /// The question that the resolver is asked after [`Served::Miss`] and [`Replied::Ask`]. `client`: who pays for the work.
@@ -365,6 +288,12 @@ impl Responder {
     pub fn due(&self) -> Option<Ask<'_>> {
         let ask = Ask { from: From::Servers, client: None, ..self.ask(0) };
         self.is_due.then_some(ask)
+    }
+
+    /// What the query that was just served asked for, as far as it is counted: its type, 0 if it has no question that can be read; whether it has EDNS, and wants DNSSEC records.
+    #[inline]
+    pub fn asked(&self) -> (u16, bool, bool) {
+        (self.wishes.qtype, self.wishes.has_edns, self.wishes.dnssec_ok)
     }
 
     /// Whether the operator wants to know of the query that was just served: its name is in a local zone that is marked.
@@ -409,16 +338,4 @@ fn is_for_others(read: &Query<'_>) -> bool {
         || header::opcode(read.flags) != opcode::QUERY
         || question
             .is_some_and(|(class, qtype)| class != class::IN || matches!(qtype, rtype::AXFR | rtype::IXFR))
-}
-
-/// What is kept back of an answer to a question for this name.
-fn filter_for<'p>(policy: &'p Policy, wishes: &Wishes, qname: &Name) -> Option<&'p Rebinding> {
-    policy.rebinding.as_ref().filter(|filter| !wishes.is_of_ours && filter.concerns(qname))
-}
-
-fn count(counters: &mut Counters, parts: &Parts) {
-    counters.secure += u64::from(parts.security == Security::Secure);
-    counters.dns64 += u64::from(parts.made);
-    counters.filtered += u64::from(parts.is_filtered);
-    counters.stale += u64::from(parts.is_stale);
 }

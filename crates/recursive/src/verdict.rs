@@ -1,5 +1,6 @@
 //! What is known about a response before it is finished: its code, flags and errors; and the end of writing it.
 
+use crate::counters::Counters;
 use crate::policy::Policy;
 use crate::wishes::Wishes;
 use crate::writer::Writer;
@@ -8,7 +9,7 @@ use resolve::outcome::EDES_MAX;
 use wire::header;
 use wire::iana::{ede, rcode};
 
-/// See the module.
+/// Response code, flags and extended errors of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub rcode: u16,
@@ -45,8 +46,9 @@ impl Verdict {
     }
 }
 
-/// Adds OPT and writes the header; `offers`: whether the client may have recursion (RA). Returns the octets.
+/// Adds OPT, writes the header, and counts the response; `offers`: whether the client may have recursion (RA). Returns the octets.
 pub(crate) fn finish(
+    counters: &mut Counters,
     verdict: Verdict,
     (wishes, offers): (&Wishes, bool),
     policy: &Policy,
@@ -64,6 +66,7 @@ pub(crate) fn finish(
             Some(words) => opt.write_with_words(words, &mut out).ok()?,
         }
     }
+    counters.response(verdict.rcode);
     Some(out.finish(flags(&verdict, wishes, offers, is_truncated), questions))
 }
 

@@ -27,7 +27,7 @@ counters! {
     joined: "Of these, those that another task was already at.";
     tasks: "Tasks begun, sub-tasks included.";
     prefetches: "Tasks begun because something popular was about to expire, or was given stale.";
-    dropped: "Tasks given up to make room.";
+    tasks_dropped: "Tasks given up to make room.";
     datagrams: "Datagrams sent to servers.";
     streams: "Streams opened to servers.";
     stream_questions: "Questions sent over streams.";
@@ -37,7 +37,7 @@ counters! {
     mismatches: "Datagrams from servers that were asked, on the right path, but no answer to what was asked.";
     guessed: "Questions that went over TCP because of such.";
     strays: "Datagrams that no open question belongs to.";
-    truncated: "Responses cut off, so that TCP had to be used.";
+    cut_off: "Responses of servers cut off, so that TCP had to be used.";
     lame: "Responses of servers that do not serve the zone they were asked for.";
     failed: "Responses with an error.";
     no_edns: "Questions sent again without EDNS.";
@@ -47,10 +47,10 @@ counters! {
     seeks: "Addresses of name servers that were sought.";
     denied: "Answers by records that were validated for others (RFC 8198).";
     own: "Answers by zones of this process.";
-    stale: "Answers given although they had expired.";
+    tasks_stale: "Tasks that ended with what had expired.";
     spent: "Tasks that ended because their budget or time was used up.";
     deserted: "Tasks given up because nobody waited for them any more.";
-    failures: "Tasks that ended without an answer.";
+    tasks_failed: "Tasks that ended without an answer.";
     proofs: "Responses validated.";
     signatures: "Signatures verified for that.";
     known_signatures: "Signatures that were verified before, and remembered.";

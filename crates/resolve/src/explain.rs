@@ -8,23 +8,25 @@
 //!
 //! What the cache has of data, cuts and zones that were proved is passed over; DS and DNSKEY RRsets that it has are taken, and verified again.
 
+use std::net::SocketAddr;
+
 use cache::{Copied, Security};
-use validate::verdict::Finding;
-use validate::{Facts, Fetched, Verdict};
+use validate::verdict::{Break, Finding};
+use validate::{Facts, Fault, Fetched, Verdict};
 use wire::iana::{ede, rcode, rtype};
 use wire::rrset::{RdataList, Rrset};
 use wire::{Name, NameBuf};
 
-use crate::exchange::Exchange;
-use crate::facts::{CacheFacts, Standings};
+use crate::ask::exchange::Exchange;
+use crate::known::lookup::Kept;
 use crate::limits::{EXPLAINED_MAX, STORY_LINES_MAX};
-use crate::lookup::Kept;
 use crate::outcome::{Ask, Outcome};
 use crate::proving::Proof;
+use crate::proving::facts::{CacheFacts, Standings};
 use crate::resolver::{Refused, Resolver};
-use crate::response::{Kind, Reply};
-use crate::state::State;
-use crate::task::{MIRROR, Purpose, Task};
+use crate::response::{Kind, Lame, Mismatch, Reply};
+use crate::task::state::State;
+use crate::task::{MIRROR, Purpose, Source, Task};
 use crate::world::World;
 
 /// What was written down.
@@ -131,6 +133,24 @@ impl Resolver {
         }
     }
 
+    /// What a forward zone says is bogus, by what signed zones above it say. Where it is private that is as it has to be, and its operator can say so.
+    pub(crate) fn note_private(&self, task: &mut Task, broken: &Break, world: &mut dyn World) {
+        let Source::Forward(number) = task.place.source else { return };
+        let Some(zone) = self.settings.zones.get(usize::from(number)).map(|zone| zone.name.clone()) else {
+            return;
+        };
+        // Of the root, or where a signature is merely wrong, it is no private zone.
+        if zone.is_root() || !broken.name.is_at_or_below(&zone) || !is_as_of_a_private_zone(broken.fault) {
+            return;
+        }
+        task.note(|| {
+            format!(
+                "forward zone {zone} is below a signed zone, which proves that {zone} does not exist or is signed by other keys: if it is private, add `insecure = [\"{zone}\"]` to [resolver]"
+            )
+        });
+        world.unproved(&zone);
+    }
+
     /// What proves that a zone has no DS.
     fn note_denial(&self, task: &mut Task, zone: &Name, proof: &Proof, world: &dyn World) {
         let mut facts = CacheFacts {
@@ -158,6 +178,12 @@ impl Resolver {
 /// Where the signer's name begins in RRSIG RDATA (RFC 4034 3.1).
 const SIGNER_AT: usize = 18;
 
+/// Whether the zones above may know nothing of the zone that says something so wrong: it is not signed, or by keys that nobody above points at.
+fn is_as_of_a_private_zone(fault: Fault) -> bool {
+    use Fault::{DenialMissing, KeyMissing, NoMatchingKey, SignatureMissing, WrongSigner};
+    matches!(fault, SignatureMissing | WrongSigner | KeyMissing | NoMatchingKey | DenialMissing)
+}
+
 impl Task {
     /// Writes a line down where that is wanted.
     pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
@@ -174,6 +200,22 @@ impl Task {
             let names = servers.iter().filter_map(|rdata| Name::from_wire(rdata).ok());
             let names: Vec<String> = names.map(|name| name.to_lowercase().to_string()).collect();
             format!("zone {zone} has the servers {}", names.join(", "))
+        });
+    }
+
+    /// Something came that does not count as an answer.
+    pub(crate) fn note_mismatch(&mut self, server: &SocketAddr, why: Mismatch) {
+        self.note(|| {
+            let what = match why {
+                Mismatch::Malformed => "what is no response that can be read",
+                Mismatch::Id => "a response with another ID",
+                Mismatch::Question => "a response to another question",
+                Mismatch::Case => {
+                    "a response with letters in other case than asked; it is asked again over TCP"
+                }
+                Mismatch::Cookie => "a response without the right cookie; it is asked again over TCP",
+            };
+            format!("from {server} comes {what}")
         });
     }
 
@@ -216,7 +258,7 @@ impl std::fmt::Display for Error {
 }
 
 /// What an answer is.
-fn said(reply: &Reply) -> String {
+pub(crate) fn said(reply: &Reply) -> String {
     let name = || reply.name().to_lowercase();
     let referred =
         || reply.referral.list().iter().next().map_or_else(NameBuf::root, |set| set.owner.to_owned());
@@ -229,7 +271,22 @@ fn said(reply: &Reply) -> String {
         Kind::Referral => format!("zone {} is delegated", referred().to_lowercase()),
         Kind::TooLong => "an alias that is too long".into(),
         Kind::Truncated => "more than a datagram holds".into(),
-        Kind::Lame(why) => format!("nothing that helps, {why:?}").to_lowercase(),
+        Kind::Lame(why) => format!("nothing that helps: {}", words(why)),
         _ => rcode::mnemonic(reply.rcode).map_or_else(|| reply.rcode.to_string(), str::to_owned),
+    }
+}
+
+/// Why a response leads nowhere.
+fn words(why: Lame) -> &'static str {
+    match why {
+        Lame::Malformed => "it cannot be read",
+        Lame::Excess => "it has more records than are looked at",
+        Lame::Empty => "neither data nor a denial nor a referral",
+        Lame::Upward => "a referral to a zone above",
+        Lame::Itself => "a referral to the zone itself",
+        Lame::Sideways => "a referral to a zone that the name is not in",
+        Lame::Other => "data of other names or types",
+        Lame::Child => "DS is denied by the zone below, which does not have it",
+        Lame::Crowd => "a referral to more servers than any zone has",
     }
 }

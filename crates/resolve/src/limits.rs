@@ -14,10 +14,11 @@ pub const TASK_MS_MAX_OF_ALL: u64 = 30_000;
 pub const TASK_MS_MAX: u64 = 6_000;
 /// How long a client waits for fresh data where stale ones are there, unless the operator says otherwise (RFC 8767 5: 1.8 s).
 pub const STALE_AFTER_MS: u64 = 1_800;
-/// For how long after a failure stale data are given at once (RFC 8767 5: the failure recheck timer, 30 s at most).
+/// For how long after a failure stale data are given at once (RFC 8767 5: the failure recheck timer, 30 s).
 pub const STALE_RECHECK_MS: u64 = 30_000;
-/// Names of which a worker remembers that only stale data could be given.
-pub const RECHECKS_MAX: usize = 4_096;
+/// How often a name that is given stale is tried again meanwhile, with nobody who waits for it; from begin to begin. As long as a failure is kept (RFC 9520 3.2): with
+/// the 30 s of RFC 8767 5 a server that is back is not seen for as long.
+pub const STALE_AGAIN_MS: u64 = 5_000;
 /// The TTL of stale data (RFC 8767 4).
 pub const STALE_TTL_SECONDS: u32 = 30;
 /// Aliases in a chain. Real ones have up to 8; each is a question to whoever makes chains without end. PowerDNS follows 10, Unbound and BIND 11.
@@ -64,6 +65,11 @@ pub const TRIES_MAX: u8 = 5;
 /// and one name that it has to look for, or a line that is cut for a moment, be a failure. With the two before 1.43 s: within
 /// 1.5 s clients are told that there is no network, and who needs 1.2 s is heard.
 pub const ONLY_TIMEOUT_MS_MIN: [u64; 3] = [130, 350, 890];
+/// Until when after its begin a task that somebody waits for awaits late answers, when nobody is left to be asked: clients are told after 1.9 s. Two near servers,
+/// asked five times each, are given up within a second, and either may be slow for once.
+pub const LATE_MS_MAX: u64 = 1_800;
+/// The same where it may be the network: clients are told of that within 1.5 s.
+pub const LATE_MS_MAX_UNHEARD: u64 = 1_430;
 /// The longest wait for a datagram: clients give up after 5 s, and another server should have been tried before.
 pub const TIMEOUT_MS_MAX: u64 = 1_200;
 /// One choice of a server in so many is random, so that what was slow once is measured again.
@@ -76,8 +82,11 @@ pub const TIMEOUT_PENALTY_MS: u64 = 400;
 pub const LAST_CHOICE_MS: u64 = 10_000;
 /// A server that is lame for a zone is left out for so long: delegations are repaired within the hour, if at all.
 pub const LAME_SECONDS: u32 = 600;
-/// Questions in flight from a worker to one server, halved with each time-out in a row.
-pub const WINDOW_MAX: u16 = 256;
+/// Questions in flight from a worker to one server that answers, halved with each time-out in a row. At 40,000 a second, as a worker asks, they last for 25 ms: with 256
+/// a server that was not scheduled for 6 ms had thousands stand in line.
+pub const WINDOW_MAX: u16 = 1_024;
+/// The same to one of which no answer has come yet.
+pub const WINDOW_UNHEARD: u16 = 256;
 /// The same to a server that settings name: all questions of a worker may go there.
 pub const WINDOW_CONFIGURED: u16 = 4_096;
 /// The least of it: a server that is back is seen by as many.
@@ -86,7 +95,7 @@ pub const WINDOW_MIN: u16 = 2;
 /// than it was. Each holds a way, and is one more that a forger may guess for. To a server that settings name [`WINDOW_CONFIGURED`].
 pub const LATE_MAX: u16 = WINDOW_MAX;
 /// Tasks of a line that one end of a question calls, where the window has room: with two a server that was silent for a moment has its whole window again after
-/// eight round trips.
+/// ten round trips.
 pub const CALLED_AT_ONCE: u8 = 2;
 /// Tasks that stand in line for one server that has so many: what a worker asks one within a quarter of a second, after which those beyond look again by
 /// themselves.
@@ -106,6 +115,12 @@ pub const SUSPENDED_MAX: usize = 64;
 /// Older ones are not held against anybody.
 pub const SUSPENDED_MS: u64 = 2_000;
 
+/// That anybody was heard so shortly before a task speaks for the network where nobody is heard during it, and its servers alone are silent: with less a resolver
+/// that few ask never learns that a server is dead (RFC 9520 3.2), with more one that is asked once a minute holds its own lost line against others.
+pub const HEARD_LATELY_MS: u64 = 10_000;
+/// For how long such a failure is kept, each time: within the 2 s of recovery that are promised, should it be the network after all.
+pub const FAILURE_SECONDS_UNSURE: u32 = 2;
+
 /// Wrong IDs, names or cookies from the right address on the right path before the question goes over TCP: somebody guesses.
 pub const NEAR_MISSES_MAX: u8 = 3;
 
@@ -119,9 +134,17 @@ pub const STREAMS_MAX: usize = 256;
 pub const STREAM_IDLE_MS: u64 = 8_000;
 /// The least that a forwarder is waited for: it resolves before it answers.
 pub const FORWARDER_TIMEOUT_MS_MIN: u64 = 1_500;
+/// The same while another one is left, which is asked beside it then: an answer that comes late is still taken, and one that is dead leaves the other time before clients
+/// go.
+pub const FORWARDERS_TIMEOUT_MS_MIN: u64 = 600;
+/// What forwarders that are silent are waited for, all of them, where the zone's servers are asked in their place (*forward-first*): clients leave after 1.9 s, and
+/// servers need the rest of that. Two questions, to one or two of them.
+pub const FORWARD_FIRST_MS: u64 = 900;
+/// How long they are passed over then (RFC 9520 3.2): one question in so long tries them again.
+pub const FORWARD_FIRST_AGAIN_MS: u64 = 5_000;
 /// The least that an answer over a stream is waited for: it is opened first, and the handshake of TLS takes two round trips more.
 pub const STREAM_TIMEOUT_MS_MIN: u64 = 1_500;
-/// The most.
+/// The longest that an answer over a stream is waited for.
 pub const STREAM_TIMEOUT_MS_MAX: u64 = 4_000;
 
 /// Tasks of a worker: with 1.5 KiB as usual 100 MiB, and two workers hold the 100,000 clients that are promised.
@@ -184,5 +207,3 @@ pub const STORY_LINES_MAX: usize = 512;
 pub const FAILURE_SECONDS_MIN: u32 = 5;
 /// ... and doubled for each further one up to this (RFC 9520 3.2: at most 5 minutes).
 pub const FAILURE_SECONDS_MAX: u32 = 300;
-/// When the hints were tried in vain: when they are tried again.
-pub const PRIMING_AGAIN_MS: u64 = 1_000;

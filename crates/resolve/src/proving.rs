@@ -7,28 +7,29 @@
 //! ```
 
 mod again;
+pub(crate) mod facts;
 
 use std::net::SocketAddr;
 
 use cache::Security;
 use validate::limits::Limit;
 use validate::verdict::Break;
-use validate::{Context, Ending, Fault, Insecurity, Need, Reason, Response, Step, Validation, Verdict};
+use validate::{Context, Ending, Fault, Insecurity, Need, Reason, Response, Step, Validation, Verdict, Work};
 use wire::iana::{rcode, rtype};
 use wire::name::NameRoom;
 use wire::{Name, NameBuf, Rrset};
 
 use self::again::Again;
-use crate::exchange::Exchange;
-use crate::facts::{Answered, CacheFacts, Fact};
+use crate::ask::exchange::Exchange;
+use crate::known::start::whole;
+use crate::known::store::{self, Finding, Times};
 use crate::limits::PROVING_OCTETS_MAX;
-use crate::mesh::TaskId;
 use crate::outcome::Outcome;
+use crate::proving::facts::{Answered, CacheFacts, Fact};
 use crate::resolver::{Flow, Resolver};
 use crate::response::{Kind, Reply};
-use crate::start::whole;
-use crate::state::State;
-use crate::store::{self, Finding, Times};
+use crate::task::mesh::TaskId;
+use crate::task::state::State;
 use crate::task::{Purpose, Task};
 use crate::world::World;
 
@@ -56,13 +57,13 @@ impl Proof {
         reply: &mut Reply,
         octets: usize,
         exchange: Exchange,
-        validation: Validation,
+        before: Work,
     ) -> Box<Proof> {
         let mut begun = Proof {
             reply: Reply::new(),
             octets,
             exchange,
-            validation,
+            validation: Validation::continued(before),
             facts: Vec::new(),
             wanted: None,
             again: 0,
@@ -75,6 +76,7 @@ impl Proof {
         begun.reply = std::mem::replace(reply, std::mem::take(&mut spare.reply));
         begun.facts = std::mem::take(&mut spare.facts);
         begun.avoided = std::mem::take(&mut spare.avoided);
+        begun.validation = std::mem::take(&mut spare.validation).again(before);
         *spare = begun;
         spare
     }
@@ -88,6 +90,7 @@ impl Proof {
     fn emptied(mut self: Box<Proof>) -> (Box<Proof>, NameRoom) {
         self.facts.clear();
         self.avoided.clear();
+        self.validation = std::mem::take(&mut self.validation).again(Work::default());
         let room = self.exchange.name.take();
         (self, room)
     }
@@ -119,12 +122,13 @@ impl Resolver {
                 return Flow::End(Box::new(Outcome::unfinished()));
             }
             self.proving_octets += octets;
-            let mut validation = Validation::continued(self.budgets.work(task.budget));
-            if task.story.is_some() {
-                validation = validation.explained();
-            }
+            let before = self.budgets.work(task.budget);
             let exchange = Exchange { name: self.rooms.copy(&exchange.name), ..*exchange };
-            task.proof = Some(Proof::begun(self.spares.proof(), reply, octets, exchange, validation));
+            let mut proof = Proof::begun(self.spares.proof(), reply, octets, exchange, before);
+            if task.story.is_some() {
+                proof.validation = std::mem::take(&mut proof.validation).explained();
+            }
+            task.proof = Some(proof);
             task.state = State::Proving;
             return Flow::Go;
         }
@@ -265,7 +269,10 @@ impl Resolver {
                     Flow::Go
                 };
             }
-            self.keep_bogus_zone(verdict);
+            self.keep_bogus_zone(verdict, world);
+            if let Some(broken) = blamed(verdict) {
+                self.note_private(task, broken, world);
+            }
         }
         // The response code is not signed: what is proved counts.
         if security == Security::Secure
@@ -280,9 +287,11 @@ impl Resolver {
         proof.reply.answer.cap_ttls(of_answer.iter().map(|one| one.ttl_max));
         proof.reply.authority.cap_ttls(of_authority.iter().map(|one| one.ttl_max));
         let work = std::mem::take(&mut self.scratch.work);
-        let findings = work.slice(of_answer.len(), Finding { ede, ..Finding::of(security) });
+        let findings = work.slice(of_answer.len(), Finding::of(security));
         for (finding, one) in findings.iter_mut().zip(of_answer) {
             (finding.security, finding.ttl_max) = (security_of(one.security), one.ttl_max);
+            // Why the whole is not secure is no reason of what is.
+            finding.ede = ede.filter(|_| finding.security != Security::Secure);
         }
         // A denial ends with what denies, not with the aliases before it.
         let of_denial = of_authority.iter().map(|one| one.ttl_max).min();
@@ -305,6 +314,7 @@ impl Resolver {
             };
             return Flow::End(Box::new(outcome));
         }
+        task.unsigned_ede = task.unsigned_ede.or(ede);
         let flow = self.accept(task, &proof.reply, security);
         let (proof, room) = proof.emptied();
         self.rooms.put(room);

@@ -1,14 +1,18 @@
-//! What comes back: which question it answers, and who waits for that. What it says of the server: `learn`; what the task does with it: `reaction`.
+//! What comes back: which question it answers, and who waits for that. What it says of the server: `learn`; what the task does with it: `reaction`. No answer at all: `silence`.
+
+mod learn;
+mod reaction;
+mod silence;
 
 use cache::Case;
 
-use crate::exchange::{Exchange, ExchangeId, Way};
-use crate::inquiry::InquiryId;
+use crate::ask::exchange::{Exchange, ExchangeId, Way};
+use crate::ask::inquiry::InquiryId;
 use crate::limits::NEAR_MISSES_MAX;
-use crate::mesh::TaskId;
 use crate::resolver::{Flow, Resolver};
 use crate::response::{Asked, ClientCookie, Kind, Mismatch, Reply};
-use crate::state::State;
+use crate::task::mesh::TaskId;
+use crate::task::state::State;
 use crate::task::{OverStream, Source};
 use crate::world::{Closed, Received, StreamId, World};
 
@@ -59,9 +63,14 @@ impl Resolver {
         let mut reply = std::mem::take(&mut self.scratch.reply);
         match self.read(id, octets, &mut reply, world) {
             Some(Ok(())) => self.answered(id, octets, &mut reply, world),
-            Some(Err(_)) => {
+            Some(Err(why)) => {
                 // Nobody can guess here: the server answers something else.
                 self.counters.mismatches += 1;
+                if let Some(Exchange { task, server, .. }) = self.exchanges.get(id)
+                    && let Some(task) = self.mesh.get_mut(*task)
+                {
+                    task.note_mismatch(server, why);
+                }
                 self.fail_exchange(id, world);
             }
             None => {}
@@ -138,8 +147,10 @@ impl Resolver {
     /// Something came from the right server on the right path that is no answer to what was asked.
     fn missed(&mut self, id: ExchangeId, why: Mismatch, world: &mut dyn World) {
         self.counters.mismatches += 1;
-        let Some(task_id) = self.exchanges.get(id).map(|exchange| exchange.task) else { return };
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        let (task_id, server) = (exchange.task, exchange.server);
         let Some(task) = self.mesh.get_mut(task_id) else { return };
+        task.note_mismatch(&server, why);
         task.near_misses = task.near_misses.saturating_add(1);
         let over_stream = match why {
             // Whoever has ID and path right needs no more guesses: a server that changes case, or that has no cookies any more; or somebody
@@ -178,6 +189,7 @@ impl Resolver {
         self.learn(&exchange, reply, world);
         let Some(mut task) = self.mesh.take(exchange.task) else { return };
         task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);
+        self.blame_forwarders(&task, &exchange.server, world);
         // It may have stood in line to ask once more.
         (task.queued_at, task.again_at) = (None, None);
         if exchange.way_is_stream() && task.over_stream == Some(OverStream::Case) {

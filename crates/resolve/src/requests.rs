@@ -6,11 +6,12 @@ use cache::Moment;
 use wire::Name;
 
 use crate::resolver::Resolver;
-use crate::state::State;
+use crate::task::mesh::TaskId;
+use crate::task::state::State;
 use crate::task::{Place, Purpose};
 
 /// One task, as it is now.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// What is found out.
     pub name: &'a Name,
@@ -30,11 +31,14 @@ pub struct Request<'a> {
     pub begun: Moment,
     /// How many clients wait.
     pub waiters: usize,
-    /// How many tasks wait.
-    pub parents: usize,
-    /// Tasks that it waits for.
-    pub children: usize,
+    /// How many tasks wait, and what some of them find out.
+    pub parents: (usize, Vec<(&'a Name, u16)>),
+    /// What the tasks that it waits for find out, or some of them.
+    pub children: (usize, Vec<(&'a Name, u16)>),
 }
+
+/// Tasks that are named of those that wait, or are waited for: what a person reads.
+const NAMED_MAX: usize = 8;
 
 impl Resolver {
     /// All that is being found out, in no order.
@@ -54,9 +58,15 @@ impl Resolver {
             },
             begun: task.begun,
             waiters: task.waiters.len(),
-            parents: task.parents.len(),
-            children: task.children.len(),
+            parents: (task.parents.len(), self.named(&task.parents)),
+            children: (task.children.len(), self.named(&task.children)),
         })
+    }
+
+    /// What some tasks find out.
+    fn named(&self, tasks: &[TaskId]) -> Vec<(&Name, u16)> {
+        let known = tasks.iter().filter_map(|id| self.mesh.get(*id)).take(NAMED_MAX);
+        known.map(|task| (&*task.name, task.rtype)).collect()
     }
 
     /// What is held: tasks, questions on their way, streams, budgets, inquiries. All are 0 when nobody waits and nothing is asked, streams after a while.

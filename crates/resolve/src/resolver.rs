@@ -13,31 +13,30 @@ use cache::{Copied, Moment, Secret};
 use sync::Areas;
 use sync::area::Work;
 use validate::Verifier;
-use wire::NameBuf;
 use wire::iana::rtype;
 use wire::name::NameRooms;
 
-use crate::budget::Budgets;
+use crate::ask::exchange::{Exchanges, Way};
+use crate::ask::inquiry::Inquiries;
+use crate::ask::network::Network;
+use crate::ask::stream::Streams;
 use crate::counters::Counters;
-use crate::cuts::Cuts;
-use crate::disowned::Disowned;
-use crate::exchange::{Exchanges, Way};
 use crate::explain::Told;
-use crate::facts::Standings;
-use crate::inquiry::Inquiries;
+use crate::known::cuts::Cuts;
+use crate::known::disowned::Disowned;
+use crate::known::links::BrokenLinks;
+use crate::known::lookup::Kept;
+use crate::known::uncut::Uncut;
 use crate::limits::{DUE_A_TURN, STEPS_MAX};
-use crate::links::BrokenLinks;
-use crate::lookup::Kept;
-use crate::mesh::{Mesh, TaskId};
-use crate::network::Network;
 use crate::outcome::{Ask, Outcome, Waiter};
+use crate::proving::facts::Standings;
 use crate::response::{Reader, Reply};
 use crate::settings::Settings;
-use crate::spare::Spares;
-use crate::state::State;
-use crate::stream::Streams;
+use crate::task::budget::Budgets;
+use crate::task::mesh::{Mesh, TaskId};
+use crate::task::spare::Spares;
+use crate::task::state::State;
 use crate::task::{Task, Waiting};
-use crate::uncut::Uncut;
 use crate::world::{Received, StreamEvent, StreamId, Time, World};
 
 /// Why a question is not taken.
@@ -77,7 +76,7 @@ pub(crate) struct Scratch {
     pub work: Work,
 }
 
-/// See the module.
+/// The resolver of one worker: tasks, questions on their way, and what it knows beside the cache.
 pub struct Resolver {
     pub(crate) settings: Settings,
     pub(crate) mesh: Mesh,
@@ -108,8 +107,8 @@ pub struct Resolver {
     pub(crate) most_tasks: usize,
     /// The last tick left some that were due.
     pub(crate) has_more_due: bool,
-    /// What is given stale without another try, and until when.
-    pub(crate) rechecks: HashMap<(NameBuf, u16), Moment, Secret>,
+    /// Forward zones whose servers are asked in the place of forwarders that were silent, and until when. At most one row a zone of the settings.
+    pub(crate) unheard: Vec<(u16, Moment)>,
     /// How many are being written down, and those that were, until they are fetched.
     pub(crate) explained: usize,
     pub(crate) stories: Vec<Told>,
@@ -154,7 +153,7 @@ impl Resolver {
             told_now: 0,
             most_tasks: 0,
             has_more_due: false,
-            rechecks: HashMap::default(),
+            unheard: Vec::new(),
             explained: 0,
             stories: Vec::new(),
             time: Time::default(),
@@ -169,6 +168,7 @@ impl Resolver {
     /// Takes other settings: for tasks that begin from now on, and for the next steps of the others.
     pub fn configure(&mut self, settings: Settings) {
         self.settings = settings;
+        self.unheard.clear();
         self.forget_standings();
     }
 

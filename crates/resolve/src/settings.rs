@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use validate::{Anchors, Policy};
 use wire::name::NameBuf;
 
+use crate::ask::prime;
 use crate::limits::TASKS_MAX;
-use crate::prime;
 use crate::response::{NEVER_SERVERS, Prefix};
 use crate::world::StreamSecurity;
 

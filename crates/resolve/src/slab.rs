@@ -40,7 +40,7 @@ struct Page<T> {
     used: u32,
 }
 
-/// See the module.
+/// Places for values that come and go, found by keys that are good for one value only.
 pub struct Slab<T> {
     pages: Vec<Page<T>>,
     roomy: Vec<u64>,

@@ -1,4 +1,21 @@
 //! One thing that is being found out: a name and type, the chain of aliases from there included.
+//!
+//! ```text
+//! begin (for a client, for nobody, for another task) -> mesh: every task, each in one state (state), by zone and by client (lists)
+//!   budget: what the question of a client may cost     payers: who pays now     deserted: nobody waits any more
+//! -> finish: who waits is told                         spare: its memory, for the next     ebb: tables, after a flood
+//! ```
+
+pub(crate) mod begin;
+pub(crate) mod budget;
+mod deserted;
+mod ebb;
+mod finish;
+pub(crate) mod lists;
+pub(crate) mod mesh;
+mod payers;
+pub(crate) mod spare;
+pub(crate) mod state;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -7,17 +24,17 @@ use wire::Name;
 use wire::name::NameRoom;
 use wire::rrset::RrsetListBuf;
 
-use crate::budget::BudgetId;
-use crate::exchange::ExchangeId;
+use crate::ask::exchange::ExchangeId;
+use crate::ask::inquiry::InquiryId;
+use crate::ask::minimise::Minimiser;
+use crate::ask::target::Candidates;
 use crate::explain::Story;
-use crate::inquiry::InquiryId;
 use crate::limits::OPEN_MAX;
-use crate::mesh::TaskId;
-use crate::minimise::Minimiser;
 use crate::outcome::{Outcome, Waiter};
 use crate::proving::Proof;
-use crate::state::State;
-use crate::target::Candidates;
+use crate::task::budget::BudgetId;
+use crate::task::mesh::TaskId;
+use crate::task::state::State;
 
 /// Why a task was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +89,7 @@ pub(crate) struct Waiting {
     pub budget: BudgetId,
 }
 
-/// See the module. With all that it owns at most 4 KiB, but for long chains of signed aliases and responses that are being validated.
+/// A name and type that are being found out, the aliases on the way included. With all that it owns at most 4 KiB, but for long chains of signed aliases and responses that are being validated.
 pub(crate) struct Task {
     /// What is found out.
     pub name: NameRoom,
@@ -81,6 +98,8 @@ pub(crate) struct Task {
     pub is_unchecked: bool,
     /// Whoever waited has what he gets, and it goes on for those who ask later.
     pub is_for_cache: bool,
+    /// Somebody was given what is stale, and who joins gets that too.
+    pub has_given_stale: bool,
     /// Nobody wants it, and it waits for late answers alone.
     pub is_lingering: bool,
     /// Something it needs was not fetched, as nobody waited any more.
@@ -142,6 +161,8 @@ pub(crate) struct Task {
     pub chain_security: Option<Security>,
     /// NSEC and NSEC3 that belong to them.
     pub chain_proofs: RrsetListBuf,
+    /// Why a part of it counts as not signed though it is, as an extended error.
+    pub unsigned_ede: Option<u16>,
     /// What failed last, as an extended error.
     pub ede: Option<u16>,
     pub proof: Option<Box<Proof>>,
@@ -151,6 +172,8 @@ pub(crate) struct Task {
     pub avoided: Vec<SocketAddr>,
     /// The forward zone that failed and is not used for the name of now.
     pub passed_over: Option<u16>,
+    /// When the forwarders of now were asked first, where others stand beside them (*forward-first*).
+    pub forwarded_at: Option<Moment>,
     /// The cache was looked through just now, and has nothing of the name.
     pub is_missed: bool,
     /// Room for what it comes to.
@@ -198,6 +221,7 @@ impl Task {
             rtype,
             is_unchecked: false,
             is_for_cache: false,
+            has_given_stale: false,
             is_lingering: false,
             is_cut_short: false,
             is_refresh: false,
@@ -234,11 +258,13 @@ impl Task {
             chain_octets: 0,
             chain_security: None,
             chain_proofs: RrsetListBuf::new(),
+            unsigned_ede: None,
             ede: None,
             proof: None,
             said_by: None,
             avoided: Vec::new(),
             passed_over: None,
+            forwarded_at: None,
             is_missed: false,
             outcome: None,
             story: None,

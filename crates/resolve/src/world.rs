@@ -136,6 +136,8 @@ pub trait World {
     }
     /// A server that had to prove who it is did not: of a forwarder its operator wants to know.
     fn distrusted(&mut self, _server: SocketAddr) {}
+    /// What a forward zone says is bogus, as it is where the zone is private and the signed ones above it do not say that it is unsigned: its operator may know.
+    fn unproved(&mut self, _zone: &Name) {}
     /// A question came to this.
     fn done(&mut self, waiter: Waiter, outcome: &Outcome);
 }

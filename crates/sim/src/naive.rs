@@ -28,7 +28,7 @@ const DEPTH_MAX: usize = 8;
 /// Aliases of one query.
 const ALIASES_MAX: usize = 10;
 
-/// See the module.
+/// A resolver that asks one server after the other, and remembers nothing.
 pub struct Naive {
     hints: Records,
     jobs: Vec<Job>,

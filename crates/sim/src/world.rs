@@ -101,7 +101,7 @@ pub struct Totals {
     pub open_paths: u64,
 }
 
-/// See the module.
+/// A model Internet with a clock, clients, and the resolver under test.
 pub struct World {
     /// The servers.
     pub internet: Internet,

@@ -10,7 +10,7 @@
 
 mod ds;
 
-pub(crate) use ds::{is_denial, signers};
+pub(crate) use ds::{has_too_many_denials, is_denial, signers};
 
 use wire::iana::rtype;
 use wire::rrset::RdataListBuf;
@@ -115,6 +115,13 @@ impl Chain {
     /// One that goes on with work counted before.
     pub fn continued(before: Work) -> Chain {
         Chain { meter: Meter::continued(before), ..Chain::default() }
+    }
+
+    /// The same, with the memory of one that has ended.
+    pub fn again(&mut self, before: Work) {
+        let mut known = std::mem::take(&mut self.known);
+        known.clear();
+        *self = Chain { known, ..Chain::continued(before) };
     }
 
     /// Has the keys of `zone` proved from above, whatever was kept: its DNSKEY RRset is signed by its own keys, so that keys which were kept could
@@ -297,9 +304,7 @@ impl Chain {
             return None;
         }
         let (held, finding) = match tools.facts.standing(name)? {
-            Standing::Secure { keys } => {
-                (Held::Secure { keys: keys.iter().collect(), until: None }, Finding::Kept)
-            }
+            Standing::Secure { keys } => (Held::Secure { keys: keys.to_buf(), until: None }, Finding::Kept),
             Standing::Insecure(insecurity) => (Held::Insecure(insecurity), Finding::Insecure(insecurity)),
             Standing::Bogus { rtype, fault } => {
                 let broken = Break { name: name.to_owned(), rtype, fault, is_in_chain: true };

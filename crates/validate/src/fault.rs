@@ -170,9 +170,6 @@ pub enum Insecurity {
     Unsignable,
 }
 
-/// Negative Trust Anchor, in the registry after RFC 8914.
-const EDE_NEGATIVE_ANCHOR: u16 = 33;
-
 impl Insecurity {
     /// All of them, each at the place of its code.
     const ALL: [Insecurity; 9] = [
@@ -205,7 +202,7 @@ impl Insecurity {
             }
             Insecurity::UnsupportedDigest => Some(ede::UNSUPPORTED_DS_DIGEST_TYPE),
             Insecurity::Nsec3Iterations => Some(ede::UNSUPPORTED_NSEC3_ITERATIONS),
-            Insecurity::NegativeAnchor => Some(EDE_NEGATIVE_ANCHOR),
+            Insecurity::NegativeAnchor => Some(ede::NEGATIVE_TRUST_ANCHOR),
             Insecurity::NoDs | Insecurity::OptOut => None,
             Insecurity::InsecurePoint | Insecurity::Unsignable => None,
         }

@@ -14,7 +14,7 @@ use wire::iana::rtype;
 use wire::{Name, NameBuf, Rrset};
 
 use crate::anchors::Start;
-use crate::chain::{Chain, Context, From, Tools, is_denial, signers};
+use crate::chain::{Chain, Context, From, Tools, has_too_many_denials, is_denial, signers};
 use crate::denial::Proof;
 use crate::facts::{Facts, Need};
 use crate::limits::{Limit, RRSETS_MAX, Work};
@@ -79,6 +79,14 @@ impl Validation {
         Validation { chain: Chain::continued(before), judged: Vec::new() }
     }
 
+    /// The same, with the memory of one that has ended.
+    #[must_use]
+    pub fn again(mut self, before: Work) -> Validation {
+        self.chain.again(before);
+        self.judged.clear();
+        self
+    }
+
     /// Has all that is looked at written down; see [`Validation::trail`].
     pub fn explained(mut self) -> Validation {
         self.chain.trail = Some(Vec::new());
@@ -141,6 +149,9 @@ impl Validation {
             Ok(followed) if count <= RRSETS_MAX => followed,
             _ => return Ok(self.refused(response, Limit::Rrsets)),
         };
+        if has_too_many_denials(response) {
+            return Ok(self.refused(response, Limit::Denials));
+        }
         self.judged.resize(count, None);
         self.judge_answer(response, tools)?;
         let is_negative = matches!(ending, Ending::NameError | Ending::NoData);

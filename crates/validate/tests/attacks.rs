@@ -7,7 +7,8 @@ use kit::{Cache, NOW, Outcome, Reply, World, name};
 use sim::FaultKind;
 use sim::signer::{Denial, Signing, sign_set};
 use validate::limits::{
-    FAILURES_MAX, FAILURES_OF_RRSET_MAX, HASH_ROUNDS_MAX, Limit, QUESTION_FAILURES_MAX, SIGNATURES_MAX,
+    DENIALS_MAX, FAILURES_MAX, FAILURES_OF_RRSET_MAX, HASH_ROUNDS_MAX, Limit, QUESTION_FAILURES_MAX,
+    SIGNATURES_MAX,
 };
 use validate::{Fault, Insecurity, Security, Validation};
 use wire::iana::{rcode, rtype};
@@ -119,6 +120,9 @@ fn wildcard_replay() {
         let mut reply = sound.clone();
         reply.qname = name("here.wild.example.");
         reply.answer[0].owner = name("here.wild.example.");
+        is_bogus(&world.validate(&reply));
+        // Nor does the sound proof that it has no addresses stand for one that it does not exist (CVE-2026-123579).
+        reply.authority = world.ask("here.wild.example.", rtype::A).authority;
         is_bogus(&world.validate(&reply));
         // Below a name that exists the wildcard does not reach.
         let mut reply = sound.clone();
@@ -378,6 +382,28 @@ fn ds_denied_by_both_sides() {
 }
 
 /// An NSEC3 record of the zone below given as one of this zone: its owner is not one label below the apex.
+/// A delegation that is proved not to be signed by records of one kind, beside others of the other kind that nobody has signed (CVE-2026-13204).
+#[test]
+fn ds_denied_by_nsec_and_nsec3() {
+    let ask = |signing| world(signing).ask("sub.example.", rtype::DS);
+    for (kept, added) in [(signing(), nsec3(0, false)), (nsec3(0, false), signing())] {
+        let world = world(kept.clone());
+        let sound = ask(kept);
+        let mut others = ask(added).authority;
+        others.retain(|set| set.rtype != rtype::SOA);
+        others.iter_mut().for_each(|set| set.signatures = RdataListBuf::new());
+        for is_first in [true, false] {
+            let mut reply = sound.clone();
+            let at = if is_first { 0 } else { reply.authority.len() };
+            reply.authority.splice(at..at, others.clone());
+            assert_ne!(world.validate(&reply).verdict.security, Security::Secure);
+            // By themselves they prove nothing.
+            reply.authority.retain(|set| matches!(set.rtype, rtype::SOA) || set.signatures.list().is_empty());
+            is_bogus(&world.validate(&reply));
+        }
+    }
+}
+
 #[test]
 fn nsec3_of_other_zones() {
     let world = World::new(&[
@@ -539,6 +565,29 @@ fn signatures_of_a_response() {
 }
 
 /// What was spent stays spent: over fetches, retries, and from one response to the next.
+/// ReTrap (CVE-2026-85501): sound records of a kind that a proof is sought in, without end. Each has its bound, whatever is left of others: NSEC and NSEC3 here; of DS, keys
+/// and their tags see `keytrap` and `attack/hashtrap`, of zones on the way `endless_chains_of_zones`; additional records are not looked at.
+#[test]
+fn sound_denials_without_end() {
+    let world = world(signing());
+    let mut reply = negative("x.example.", rtype::A, rcode::NXDOMAIN, vec![]);
+    for number in 100..200 {
+        let [owner, next] = [number, number + 1].map(|number| format!("n{number}.example."));
+        reply.authority.push(nsec(&owner, &next, &[rtype::A], &signing()));
+    }
+    let outcome = world.validate(&reply);
+    is_bogus(&outcome);
+    assert_eq!((outcome.work().signatures, outcome.verdict.is_fact()), (0, true));
+    // Beside those that prove it as many as may be.
+    let sound = world.ask("x.example.", rtype::A).authority;
+    reply.authority.truncate(DENIALS_MAX + 1 - sound.len());
+    reply.authority.extend(sound);
+    world.validate(&reply).secure();
+    let other = reply.authority[0].clone();
+    reply.authority.push(other);
+    is_bogus(&world.validate(&reply));
+}
+
 #[test]
 fn no_restart_gives_work_back() {
     let world = with(FaultKind::Broken.at(&name("www.example."), rtype::A));
@@ -635,6 +684,39 @@ fn the_deepest_anchor_decides() {
 }
 
 /// A zone that counts as insecure lends nothing to names that are not below it.
+/// An island of security below a zone that is proved not to be signed: whatever that zone says, and whoever signs in its name, denies nothing of the island (CVE-2026-35501,
+/// CVE-2026-50106).
+#[test]
+fn insecure_parents_deny_nothing_of_an_island() {
+    let island = Signing::new(8);
+    let zones = [
+        (".", "", Some(signing())),
+        ("example.", "", None),
+        ("island.example.", "www 300 A 192.0.2.7\n", Some(island.clone())),
+    ];
+    let mut world = World::new(&zones);
+    for ds in island.ds(&name("island.example.")) {
+        world.anchors.add_ds(&name("island.example."), &ds);
+    }
+    world.resolve("www.island.example.", rtype::A).secure();
+    world.resolve("x.island.example.", rtype::A).secure();
+    world.resolve("x.example.", rtype::A).insecure(Insecurity::NoDs);
+    // A span over all of it; the apex as a cut, without SOA among its types.
+    let span = nsec("example.", "zzz.example.", &[rtype::NS, rtype::SOA], &signing());
+    let cut = nsec("island.example.", "zzz.example.", &[rtype::NS], &signing());
+    let unsigned = RrsetBuf { signatures: RdataListBuf::new(), ..cut.clone() };
+    for denial in [span, cut, unsigned] {
+        for (qname, qtype, rcode) in [
+            ("www.island.example.", rtype::A, rcode::NXDOMAIN),
+            ("www.island.example.", rtype::A, rcode::NOERROR),
+            ("island.example.", rtype::NSEC, rcode::NOERROR),
+            ("island.example.", rtype::DNSKEY, rcode::NOERROR),
+        ] {
+            is_bogus(&world.validate(&negative(qname, qtype, rcode, vec![denial.clone()])));
+        }
+    }
+}
+
 #[test]
 fn insecure_zones_say_nothing_about_others() {
     let world =

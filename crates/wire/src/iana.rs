@@ -321,6 +321,7 @@ pub mod ede {
         UNABLE_TO_CONFORM_TO_POLICY = 28 "Unable to conform to policy", "Registered after RFC 8914.";
         SYNTHESIZED = 29 "Synthesized", "Registered after RFC 8914.";
         INVALID_QUERY_TYPE = 30 "Invalid Query Type", "Query for NXNAME (RFC 9824).";
+        NEGATIVE_TRUST_ANCHOR = 33 "Negative Trust Anchor", "RFC 7646; registered after RFC 8914.";
     }
 
     /// The purpose as the registry words it.

@@ -37,6 +37,11 @@ impl<'a> RdataList<'a> {
         self.octets
     }
 
+    /// A copy, in one piece of memory of its size.
+    pub fn to_buf(&self) -> RdataListBuf {
+        RdataListBuf { octets: self.octets.to_vec() }
+    }
+
     /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.octets.is_empty()

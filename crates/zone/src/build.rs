@@ -43,6 +43,8 @@ pub struct TextStamp {
     pub warnings: u16,
     /// Whether the zone has changed since that text was read: [`ZoneRow::BESIDE_TEXT`].
     pub is_beside: bool,
+    /// Whether the zone was verified by its digest: [`ZoneRow::DIGESTED`].
+    pub is_digested: bool,
 }
 
 /// Builds one pack.

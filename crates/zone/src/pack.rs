@@ -136,7 +136,7 @@ pub struct ZoneRow {
     pub denial_count: u32,
     /// Place of the NSEC3 parameters.
     pub nsec3_parameters: u32,
-    /// [`ZoneRow::NSEC`], [`ZoneRow::NSEC3`], [`ZoneRow::SIGNED`], [`ZoneRow::NSEC3_PROVES`], [`ZoneRow::BESIDE_TEXT`].
+    /// [`ZoneRow::NSEC`], [`ZoneRow::NSEC3`], [`ZoneRow::SIGNED`], [`ZoneRow::NSEC3_PROVES`], [`ZoneRow::BESIDE_TEXT`], [`ZoneRow::DIGESTED`].
     pub bits: u32,
     /// Serial of the SOA record.
     pub serial: u32,
@@ -165,6 +165,8 @@ impl ZoneRow {
     pub const NSEC3_PROVES: u32 = 8;
     /// Bit: the zone had changed in place since the text of the mark was read, so that the pack does not say what that text has.
     pub const BESIDE_TEXT: u32 = 16;
+    /// Bit: the digest in the zone's ZONEMD record was found right when the pack was made. What has changed since is not meant: a pack that is merged has it no more.
+    pub const DIGESTED: u32 = 32;
 
     pub(crate) const FIRST_BLOCK_AT: usize = 4;
     pub(crate) const BLOCK_COUNT_AT: usize = 8;

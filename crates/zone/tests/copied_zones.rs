@@ -11,7 +11,7 @@ use zone::lookup::Damaged;
 use zone::section::{HEADER_OCTETS, checksum, decode_header, encode_header};
 use zone::{Backing, Crawl, Data, Node, Pack, PackBuilder, RRset, TextStamp, ZoneView};
 
-const STAMP: TextStamp = TextStamp { mark: 77, errors: 9, warnings: 99, is_beside: false };
+const STAMP: TextStamp = TextStamp { mark: 77, errors: 9, warnings: 99, is_beside: false, is_digested: true };
 
 /// All that an RRset says, octet for octet.
 #[derive(Debug, PartialEq)]

@@ -129,6 +129,14 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
         let fresh = pack(&next, apex, 9);
         let fresh_view = ZoneView::new(&fresh, NUMBER).unwrap();
         check_same(&ZoneView::of_changed(&applied.changed).unwrap(), &fresh_view, &asked);
+        assert_eq!(lines_of(&ZoneView::of_changed(&applied.changed).unwrap()), lines_of(&fresh_view));
+        if let Some(mut apart) =
+            Rebuild::apart(&shown).filter(|apart| apart.newest().row().serial + 1 == serial)
+        {
+            // As the zone that it is apart from, with what is published alone.
+            apart.apply(&made).unwrap();
+            check_same(&apart.newest(), &fresh_view, &asked);
+        }
         check_parts(&ZoneView::of_changed(&before).unwrap(), &fresh_view, *applied.parts, &asked);
         assert!(matches!(writer.apply(&made), Err(Refused::NotThere(0))), "it is of another state");
         if let Some(mut loaded) = images.loaded.take_if(|loaded| loaded.newest().row().serial + 1 == serial) {
@@ -197,6 +205,20 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
         }
         check_same(&again.newest(), &fresh_view, &asked);
     }
+}
+
+/// All records, in canonical order.
+fn lines_of(zone: &ZoneView<'_>) -> Vec<(NameBuf, u16, u32, Vec<u8>)> {
+    let contents = zone.contents().unwrap();
+    let mut lines = Vec::new();
+    for node in contents.nodes() {
+        for set in node.rrsets() {
+            let records =
+                set.records().map(|record| (node.name(), set.rtype(), record.ttl, record.rdata.to_vec()));
+            lines.extend(records);
+        }
+    }
+    lines
 }
 
 /// What is not among the parts answers as before.

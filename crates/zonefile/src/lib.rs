@@ -249,13 +249,18 @@ impl From<&Record<'_>> for RecordBuf {
 
 /// Reads all records of a text that fits in memory and includes no files.
 pub fn records(text: &str, origin: &Name) -> Result<Vec<RecordBuf>, Report> {
+    records_by(text, &Options::new(origin))
+}
+
+/// The same, read as the options say.
+pub fn records_by(text: &str, options: &Options) -> Result<Vec<RecordBuf>, Report> {
     let mut records = Vec::new();
     let source = Source { name: "text".to_owned(), input: Box::new(text.as_bytes()) };
     let mut collect = |record: &Record<'_>| {
         records.push(RecordBuf::from(record));
         Ok(())
     };
-    read(source, &Options::new(origin), &mut NoIncludes, &mut collect)?;
+    read(source, options, &mut NoIncludes, &mut collect)?;
     Ok(records)
 }
 

@@ -59,6 +59,52 @@ fn zones_beside_the_resolver() {
     });
 }
 
+/// What operators watch, `queries`, types and response codes, is what clients asked for and got, with zones beside the resolver and without.
+#[test]
+fn what_clients_get_is_counted() {
+    in_internet(|internet| {
+        let files = tempfile::tempdir().expect("a folder");
+        let file = files.path().join("own.example");
+        std::fs::write(&file, "$TTL 300\n@ SOA ns host 1 7200 900 86400 5\n@ NS ns\nns A 192.0.2.1\n")
+            .expect("a zone");
+        let own = format!("[[zone]]\nname = \"own.example\"\nfile = \"{}\"\n", file.display());
+        let asked = [
+            ("ns.own.example", "A", "+recurse"),
+            ("www.plain.org", "A", "+recurse"),
+            ("www.plain.org", "A", "+recurse"),
+            ("www.plain.org", "MX", "+noedns"),
+            ("none.plain.org", "A", "+recurse"),
+            ("www.broken.org", "A", "+recurse"),
+            ("www.plain.org", "A", "+norecurse"),
+        ];
+        for (zone, codes) in [
+            (&*own, [("NOERROR", 4), ("NXDOMAIN", 1), ("SERVFAIL", 1), ("REFUSED", 1)]),
+            // The root of this Internet proves that there is no example.
+            ("", [("NOERROR", 3), ("NXDOMAIN", 2), ("SERVFAIL", 1), ("REFUSED", 1)]),
+        ] {
+            let resolver = internet.resolver(zone);
+            let count = |name: &str| -> u32 {
+                let stats = resolver.ctl(&["stats"]);
+                let of_name = |line: &str| {
+                    line.split_whitespace().next().filter(|first| *first == name)?;
+                    line.split_whitespace().nth(1)?.parse().ok()
+                };
+                stats.lines().find_map(of_name).unwrap_or(0)
+            };
+            let kinds = [("queries", 7), ("edns", 6), ("A", 6), ("MX", 1), ("udp-ipv4", 7)];
+            let expected: Vec<(&str, u32)> = kinds.into_iter().chain(codes).collect();
+            // Some were asked to see that it has begun.
+            let before: Vec<u32> = expected.iter().map(|(name, _)| count(name)).collect();
+            for (name, rtype, how) in asked {
+                resolver.dig(&[name, rtype, how]);
+            }
+            let counted =
+                expected.iter().zip(before).map(|((name, _), before)| (*name, count(name) - before));
+            assert_eq!(counted.collect::<Vec<_>>(), expected);
+        }
+    });
+}
+
 #[test]
 fn limits_of_rates_hold_beside_a_resolver() {
     in_internet(|internet| {

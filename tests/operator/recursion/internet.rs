@@ -200,6 +200,11 @@ impl Internet {
         self.spawned(address, "", more)
     }
 
+    /// The same with lines added to `[server]` too.
+    pub fn unasked_with(&self, address: &str, of_server: &str, more: &str) -> Resolver {
+        self.spawned(address, of_server, more)
+    }
+
     /// Starts a resolver, with lines added to `[server]`, and to `[resolver]` and after it.
     fn spawned(&self, address: &str, of_server: &str, more: &str) -> Resolver {
         let scratch = folder(&[]);
@@ -272,6 +277,11 @@ impl Resolver {
         let output = Command::new(program()).args(["ctl", "--config", text(&config)]).args(words).output();
         let output = output.expect("the program zonda");
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    }
+
+    /// Whether its process is there.
+    pub fn is_running(&self) -> bool {
+        self.process.is_running()
     }
 
     /// Whether its log says that it serves.

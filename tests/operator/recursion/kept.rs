@@ -120,7 +120,7 @@ fn only_its_own_file_is_believed() {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o620)).expect("other permissions");
         let resolver = internet.resolver(&more);
         assert!(resolver.log().contains("others may have written it"), "{}", resolver.log());
-        assert_eq!(resolver.ctl(&["cache", "show", "www.plain.org"]), "");
+        assert!(!is_kept(&resolver, "www.plain.org"));
     });
 }
 
@@ -200,6 +200,29 @@ fn an_upgrade_takes_the_cache_along_in_a_file() {
     in_internet(|internet| upgraded(internet, &kept_in(state.path())));
 }
 
+/// Each server keeps what it learns in a folder of its own: a second one ends with the folder's name, as long as the first, or one that took over from it, runs.
+#[test]
+fn a_folder_is_one_servers_own() {
+    in_internet(|internet| {
+        let state = tempfile::tempdir().expect("a folder");
+        let more = kept_in(state.path());
+        let first = internet.resolver(&more).with_successors();
+        let refused = || {
+            let other = internet.unasked_at("127.0.0.2", &more);
+            let line = format!("state-directory {}: another server uses it", state.path().display());
+            await_or(|| other.log(), || other.log().contains(&line));
+            await_or(|| other.log(), || !other.is_running());
+        };
+        refused();
+        assert!(first.ctl(&["upgrade"]).contains("process"), "{}", first.log());
+        refused();
+        assert!(first.ctl(&["cache", "write"]).ends_with(" entries written\n"), "{}", first.log());
+        drop(first);
+        let other = internet.resolver_at("127.0.0.2", &more);
+        assert!(taken_in(&other) > 0);
+    });
+}
+
 /// Has the settings end otherwise, and the server go by them: what it says.
 fn reload(resolver: &Resolver, change: impl FnOnce(&str) -> String) -> String {
     let old = fs::read_to_string(resolver.config()).expect("settings");
@@ -208,7 +231,7 @@ fn reload(resolver: &Resolver, change: impl FnOnce(&str) -> String) -> String {
 }
 
 fn is_kept(resolver: &Resolver, name: &str) -> bool {
-    !resolver.ctl(&["cache", "show", name]).is_empty()
+    !resolver.ctl(&["cache", "show", name]).starts_with("nothing is kept of ")
 }
 
 #[test]
@@ -242,6 +265,7 @@ fn changed_settings_keep_the_cache() {
         let forward = "[[forward]]\nname = \"plain.org\"\naddresses = [\"127.0.0.2\"]\n";
         reload(&resolver, |old| old.to_owned() + forward);
         assert_eq!(kept(), [false, true], "{}", resolver.log());
+        assert!(resolver.log().contains("as these have changed: forwarded zones\n"), "{}", resolver.log());
         learn(&both);
         reload(&resolver, |old| old.replace(forward, ""));
         assert_eq!(kept(), [false, true]);

@@ -33,10 +33,12 @@ fn the_cache_can_be_looked_at_and_flushed() {
             "{servers}"
         );
         assert_eq!(resolver.ctl(&["cache", "flush", "www.plain.org"]), "1 entry forgotten\n");
-        assert_eq!(resolver.ctl(&["cache", "show", "www.plain.org"]), "");
+        let nothing = "nothing is kept of www.plain.org\n";
+        assert_eq!(resolver.ctl(&["cache", "show", "www.plain.org"]), nothing);
+        assert_eq!(resolver.ctl(&["--json", "cache", "show", "www.plain.org"]), "");
         let flushed = resolver.ctl(&["cache", "flush", "--tree", "org"]);
         assert!(flushed.ends_with(" entries forgotten\n"), "{flushed}");
-        assert_eq!(resolver.ctl(&["cache", "show", "plain.org"]), "");
+        assert_eq!(resolver.ctl(&["cache", "show", "plain.org"]), "nothing is kept of plain.org\n");
         assert!(
             resolver.ctl(&["cache", "stats"]).contains(" of 256"),
             "{}",
@@ -52,6 +54,29 @@ fn the_cache_can_be_looked_at_and_flushed() {
         assert_eq!(resolver.ctl(&["requests"]), "", "nothing is being found out");
         let stats = resolver.ctl(&["stats"]);
         assert!(stats.contains("\nresolver\n") && stats.contains("misses"), "{stats}");
+    });
+}
+
+/// Why something failed, and what is left of each TTL of a denial.
+#[test]
+fn the_cache_says_why_and_for_how_long() {
+    in_internet(|internet| {
+        let resolver = internet.resolver("");
+        resolver.dig(&["www.broken.org", "A"]);
+        let shown = resolver.ctl(&["cache", "show", "www.broken.org"]);
+        assert!(
+            shown.contains("; failure A: failure, EDE 6 (DNSSEC Bogus), not asked again for "),
+            "{shown}"
+        );
+        resolver.dig(&["none.signed.org", "A"]);
+        let ttls = || -> Vec<u32> {
+            let shown = resolver.ctl(&["cache", "show", "none.signed.org"]);
+            let records = shown.lines().filter(|line| !line.starts_with(';'));
+            records.filter_map(|line| line.split(' ').nth(1)?.parse().ok()).collect()
+        };
+        let first = ttls();
+        assert!(first.len() >= 4 && first.iter().all(|ttl| (1..=5).contains(ttl)), "{first:?}");
+        await_or(|| resolver.log(), || ttls().iter().all(|ttl| *ttl <= 3));
     });
 }
 

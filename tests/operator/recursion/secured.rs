@@ -1,8 +1,11 @@
 //! Forwarders over TLS (RFC 7858): Unbound as the server, with a certificate of an authority of ours.
 
 use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use zonda_tests::patience::await_or;
@@ -15,6 +18,8 @@ use crate::kit::{folder, text};
 
 /// Where Unbound listens: at 853 alone.
 const FORWARDER: &str = "127.0.6.1";
+/// RFC 8446 5.1.
+const APPLICATION_DATA: u8 = 23;
 /// The name in its certificate.
 const NAME: &str = "dns.corp.example";
 
@@ -59,6 +64,65 @@ fn unbound(certificates: &Path) -> (Guarded, TempDir) {
     let mut command = Command::new(require("unbound", "unbound"));
     command.args(["-d", "-c", text(&path)]);
     (Guarded::spawn(command, scratch.path()), scratch)
+}
+
+/// Takes streams at port 853 of `at` to the forwarder, and notes how long the records are that come from the client and hold its data.
+fn relay(at: &str) -> Arc<Mutex<Vec<usize>>> {
+    let listener = TcpListener::bind((at, 853)).expect("an address");
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&noted);
+    std::thread::spawn(move || {
+        while let Ok((mut client, _)) = listener.accept() {
+            let Ok(mut server) = TcpStream::connect((FORWARDER, 853)) else { return };
+            let (Ok(mut back_from), Ok(mut back_to)) = (server.try_clone(), client.try_clone()) else {
+                return;
+            };
+            std::thread::spawn(move || io::copy(&mut back_from, &mut back_to));
+            // RFC 8446 5.1: type, version, length.
+            let mut head = [0; 5];
+            while client.read_exact(&mut head).is_ok() {
+                let mut record = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];
+                if client.read_exact(&mut record).is_err() {
+                    break;
+                }
+                if head[0] == APPLICATION_DATA {
+                    seen.lock().expect("a list").push(record.len());
+                }
+                if server.write_all(&head).and_then(|()| server.write_all(&record)).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    noted
+}
+
+/// Whoever sees the stream cannot tell names by their length (RFC 8467 4.1).
+#[test]
+fn questions_over_tls_are_padded() {
+    in_internet(|internet| {
+        let (certificates, pin) = certificates();
+        let (forwarder, scratch) = unbound(certificates.path());
+        let log = || fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+        await_or(log, || {
+            assert!(forwarder.is_running(), "{}", log());
+            TcpStream::connect((FORWARDER, 853)).is_ok()
+        });
+        let noted = relay("127.0.6.2");
+        let resolver = internet.resolver(&format!(
+            "insecure = [\"corp.example\"]\n[[forward]]\nname = \"corp.example\"\naddresses = [\"127.0.6.2\"]\ntls = true\ntls-pins = [\"{pin}\"]\n"
+        ));
+        let long = format!("{0}.{0}.www.corp.example", "a".repeat(50));
+        for name in ["www.corp.example", &long, "b.corp.example"] {
+            resolver.dig(&[name, "A"]);
+        }
+        let mut lengths = noted.lock().expect("a list").clone();
+        // Not the end of the handshake, and the length of each question, which is a record of its own. A record has its type and authentication beside.
+        lengths.retain(|length| *length >= 128);
+        let around = 1 + 16;
+        assert!(lengths.len() >= 3, "{lengths:?}");
+        assert!(lengths.iter().all(|length| (length - around) % 128 == 0), "{lengths:?}");
+    });
 }
 
 #[test]

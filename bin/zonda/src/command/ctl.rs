@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use control::Settings;
 use control::client::ask;
-use control::command::{ChangeLine, LogLevel, Reply, Request, TextLine};
+use control::command::{CacheCommand, ChangeLine, LogLevel, Reply, Request, TextLine};
 use control::text::{Seconds, grouped};
 
 use self::cache::{
@@ -89,6 +89,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
     let request = request(&arguments.command)?;
     let is_listing = matches!(request, Request::Zones { zone: None, .. });
     let mut printed = true;
+    let mut is_kept = false;
     // Only above something that a server said.
     let mut is_headed = !is_listing || arguments.json;
     let heading = || {
@@ -120,7 +121,10 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             }
             (false, Reply::Explained(explained)) => print(&(explained.lines.join("\n") + "\n")),
             (false, Reply::CacheStats(stats)) => print(&cache_stats_text(&stats)),
-            (false, Reply::CacheEntry(entry)) => print(&cache_entry_text(&entry)),
+            (false, Reply::CacheEntry(entry)) => {
+                is_kept = true;
+                print(&cache_entry_text(&entry))
+            }
             (false, Reply::Flushed { entries }) => print(&format!(
                 "{} {} forgotten\n",
                 grouped(entries),
@@ -144,6 +148,13 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
     })?;
     if !is_headed && ok {
         printed &= heading();
+    }
+    if let Request::Cache { cache: CacheCommand::Show { name } } = &request
+        && ok
+        && !is_kept
+        && !arguments.json
+    {
+        printed &= print(&format!("nothing is kept of {name}\n"));
     }
     if request == Request::Stop && ok && !arguments.json {
         printed &= print("stopping\n");

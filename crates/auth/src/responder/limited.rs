@@ -154,7 +154,8 @@ impl Responder {
         let mut out = Renderer::new(response, octets_max(edns, server, client.transport), 0)?;
         out.copy_query(message, question.end).ok()?;
         let query = Query { tsig: None, ..query };
-        finish(&mut self.counters, &query, verdict, opt, &mut out)
+        self.counters.response(verdict.flags, verdict.rcode);
+        finish(&query, verdict, opt, &mut out)
     }
 }
 

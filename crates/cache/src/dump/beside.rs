@@ -8,13 +8,13 @@
 //! Not kept of servers: cookies, which are secrets of the process that asked for them, and would let who finds the file forge answers to those that come after (the first question gets another);
 //! time-outs and back-offs, which are over in a minute; who is lame, of which only a hash is known, for minutes.
 
-use std::io::{self, Write};
+use std::io;
 
 use wire::rrset::{Rrset, RrsetList, RrsetListBuf};
 use wire::{Name, NameBuf};
 
 use super::read::Dump;
-use super::write::write_groups;
+use super::write::Parts;
 use super::{Loaded, SERVERS_PART, half, long};
 use crate::denials::{self, Cursor};
 use crate::store::Cache;
@@ -48,7 +48,7 @@ impl Groups {
 
 impl Cache {
     /// Writes the parts before those of shards.
-    pub(super) fn write_beside(&self, to: &mut dyn Write, now: Moment) -> io::Result<()> {
+    pub(super) fn write_beside(&self, parts: &mut Parts<'_>, now: Moment) -> io::Result<()> {
         for number in 0..denials::GROUPS {
             let (mut groups, mut cursor) = (Groups::new(), Cursor::default());
             while self.denials().walk(number, &mut cursor, |zone, set, end| {
@@ -56,7 +56,7 @@ impl Cache {
                     write_span(zone, set, end, groups.last());
                 }
             }) {}
-            write_groups(number, &groups.0, to)?;
+            parts.whole(number, &groups.0)?;
         }
         let mut groups = Groups::new();
         self.core.layout().servers().each(|address, quality| {
@@ -64,7 +64,7 @@ impl Cache {
                 write_server(address, quality, groups.last());
             }
         });
-        write_groups(SERVERS_PART, &groups.0, to)
+        parts.whole(SERVERS_PART, &groups.0)
     }
 
     /// Takes in a group of such a part.

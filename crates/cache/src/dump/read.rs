@@ -6,9 +6,9 @@ use std::ops::Range;
 use wire::Name;
 
 use super::{
-    ABOUT_OCTETS_MAX, BESIDE_PARTS, DumpError, END_OCTETS, GROUP_OCTETS_MAX, HEADER_OCTETS, MAGIC,
-    PART_OCTETS, SHARDS_MAX, SUM_OCTETS, Situation, VERSION, checksum, checksum_of, checksum_of_group,
-    group_of, half, long, part_of,
+    ABOUT_OCTETS_MAX, BESIDE_PARTS, DumpError, END_OCTETS, GROUP_OCTETS_MAX, HEAD_OCTETS, HEADER_OCTETS,
+    MAGIC, SHARDS_MAX, SUM_OCTETS, Situation, VERSION, checksum, checksum_of, checksum_of_group, group_of,
+    half, long, part_of,
 };
 use crate::{Moment, Secret};
 
@@ -39,6 +39,7 @@ pub struct Dump {
     source: Box<dyn Source>,
     secret: Secret,
     parts: Vec<Part>,
+    mended: usize,
     /// Shards, as many as the header says: a power of two.
     shard_count: usize,
     about: Vec<u8>,
@@ -94,9 +95,10 @@ impl Dump {
             secret.filter(|_| is_sound && shard_count.is_power_of_two() && shard_count <= SHARDS_MAX);
         let secret = secret.ok_or(DumpError::NotADump)?;
         let since = situation.wall.checked_sub(long(fields, 16)).ok_or(DumpError::ClockWentBack)?;
-        let parts = find_parts(&*source, HEADER_OCTETS as u64 + about_octets, BESIDE_PARTS + shard_count);
+        let first = HEADER_OCTETS as u64 + about_octets;
+        let (parts, mended) = find_parts(&*source, first, BESIDE_PARTS + shard_count);
         let (then, since_ms) = (Moment(long(fields, 24)), since.saturating_mul(1000));
-        Ok(Dump { source, secret, parts, shard_count, about, then, since_ms, opened: situation.now })
+        Ok(Dump { source, secret, parts, mended, shard_count, about, then, since_ms, opened: situation.now })
     }
 
     /// What the writer said about it.
@@ -107,6 +109,11 @@ impl Dump {
     /// How many parts are cut off or damaged as a whole.
     pub fn missing(&self) -> usize {
         BESIDE_PARTS + self.shard_count - self.parts.len()
+    }
+
+    /// Of how many parts that are there one of the two heads is damaged.
+    pub fn mended(&self) -> usize {
+        self.mended
     }
 
     /// Groups of all parts.
@@ -200,25 +207,34 @@ fn entries_of(part: usize, group: usize, octets: &[u8]) -> Option<&[u8]> {
     (checksum_of_group(part, group, entries) == long(sum, 0)).then_some(entries)
 }
 
-/// Goes from part to part, until one is not as it should be.
-fn find_parts(source: &dyn Source, mut at: u64, count: usize) -> Vec<Part> {
-    let (mut parts, mut first) = (Vec::new(), 0);
+/// Goes from part to part: by the head before each, or where that is damaged by the one at the end of the dump, until neither is as it should be. Heads are not looked for anywhere
+/// else: who has had a record kept may have written one there. Of how many parts one was damaged.
+fn find_parts(source: &dyn Source, mut at: u64, count: usize) -> (Vec<Part>, usize) {
+    let (mut parts, mut mended, mut first) = (Vec::new(), 0, 0);
+    let copies = source.octets().checked_sub((count * HEAD_OCTETS) as u64);
     while parts.len() < count {
-        let mut header = [0; PART_OCTETS];
-        if source.read(at, &mut header).is_err() {
-            break;
-        }
-        let (fields, sum) = header.split_at(PART_OCTETS - 8);
-        let (number, groups, octets) = (half(fields, 0) as usize, half(fields, 4) as usize, long(fields, 8));
-        if checksum(fields) != long(sum, 0) || number != parts.len() || groups == 0 {
-            break;
-        }
-        at += PART_OCTETS as u64;
-        // So no more is taken for the groups than the file has octets.
-        let end = octets.checked_add((groups * END_OCTETS) as u64).and_then(|octets| at.checked_add(octets));
-        let Some(end) = end.filter(|end| *end <= source.octets()) else { break };
-        parts.push(Part { groups, first, at, octets });
-        (at, first) = (end, first + groups);
+        let number = parts.len();
+        let own = head(source, at, number, at);
+        let copy = copies.and_then(|copies| head(source, copies + (number * HEAD_OCTETS) as u64, number, at));
+        let Some(Part { groups, octets, at: ends, .. }) = own.or(copy) else { break };
+        mended += usize::from(own.is_none() || copy.is_none());
+        parts.push(Part { groups, first, at: ends, octets });
+        (at, first) = (ends + (groups * END_OCTETS) as u64 + octets, first + groups);
     }
-    parts
+    (parts, mended)
+}
+
+/// What a head that lies at `at` says of the part of this number that begins at `begin`, whose groups are counted from 0; `None`: it is damaged.
+fn head(source: &dyn Source, at: u64, number: usize, begin: u64) -> Option<Part> {
+    let mut head = [0; HEAD_OCTETS];
+    source.read(at, &mut head).ok()?;
+    let (fields, sum) = head.split_at(HEAD_OCTETS - 8);
+    let (found, groups, octets) = (half(fields, 0) as usize, half(fields, 4) as usize, long(fields, 8));
+    if checksum(fields) != long(sum, 0) || found != number || groups == 0 {
+        return None;
+    }
+    let at = begin.checked_add(HEAD_OCTETS as u64)?;
+    // So no more is taken for the groups than the dump has octets.
+    let end = octets.checked_add((groups * END_OCTETS) as u64).and_then(|octets| at.checked_add(octets))?;
+    (end <= source.octets()).then_some(Part { groups, first: 0, at, octets })
 }

@@ -1,11 +1,11 @@
 use super::restore::checked;
 use super::*;
-use crate::entry::{Copied, Kind, Rank};
+use crate::entry::{Copied, Rank};
 use crate::index::Which;
 use crate::store::Cache;
 use crate::{Flush, Settings};
 use wire::name::NameBuf;
-use wire::rrset::{RdataList, RdataListBuf, RrsetList};
+use wire::rrset::RdataListBuf;
 
 fn name(number: u32) -> NameBuf {
     NameBuf::from_text(&format!("h{number}.example.")).unwrap()
@@ -18,18 +18,7 @@ fn cache(octets: usize, seed: u64) -> Cache {
 fn put(cache: &Cache, number: u32, ttl: u32, security: Security, now: Moment) {
     let owner = name(number);
     let list: RdataListBuf = [&number.to_be_bytes()[..]].into_iter().collect();
-    let entry = Entry {
-        kind: Kind::Data,
-        rank: Rank::Authoritative,
-        security,
-        ede: None,
-        stored: now,
-        ttl,
-        zone_labels: 1,
-        rdatas: list.list(),
-        signatures: RdataList::EMPTY,
-        beside: RrsetList::EMPTY,
-    };
+    let entry = Entry { security, zone_labels: 1, ..Entry::data(list.list(), now, ttl) };
     assert!(cache.put(&Key::rrset(&owner, 1), &entry, now, now));
 }
 
@@ -73,7 +62,7 @@ fn ttl_left(cache: &Cache, number: u32, now: u64) -> Option<u32> {
 
 /// Where the part of the first shard begins: those before it have one group each, without anything.
 fn first_part() -> usize {
-    HEADER_OCTETS + "about".len() + BESIDE_PARTS * (PART_OCTETS + END_OCTETS)
+    HEADER_OCTETS + "about".len() + BESIDE_PARTS * (HEAD_OCTETS + END_OCTETS)
 }
 
 fn all_are_sound(cache: &Cache) {
@@ -132,18 +121,7 @@ fn what_is_learned_meanwhile() {
     let new = cache(1 << 20, 2);
     new.restore(open(&octets, &situation(1_000, 100)).unwrap());
     let (owner, list) = (name(1), [&[9; 4][..]].into_iter().collect::<RdataListBuf>());
-    let weaker = Entry {
-        kind: Kind::Data,
-        rank: Rank::Additional,
-        security: Security::Insecure,
-        ede: None,
-        stored: Moment(0),
-        ttl: 5,
-        zone_labels: 1,
-        rdatas: list.list(),
-        signatures: RdataList::EMPTY,
-        beside: RrsetList::EMPTY,
-    };
+    let weaker = Entry { rank: Rank::Additional, zone_labels: 1, ..Entry::data(list.list(), Moment(0), 5) };
     assert!(!new.put(&Key::rrset(&owner, 1), &weaker, Moment(2_000), Moment(2_000)));
     assert_eq!(ttl_left(&new, 1, 2_000), Some(999));
 }
@@ -207,7 +185,7 @@ fn damage_is_found() {
         let is_found = match open(&damaged, &situation) {
             Err(_) => true,
             Ok(dump) => {
-                let is_missing = dump.missing() > 0;
+                let is_missing = dump.missing() + dump.mended() > 0;
                 thread.restore(dump);
                 let loaded = rest(&thread, situation.now);
                 thread.flush(&Flush::All, Moment(0));
@@ -222,9 +200,52 @@ fn damage_is_found() {
                 asked.flush(&Flush::All, Moment(0));
             }
             let cut = open(&octets[..at], &situation);
-            assert!(cut.is_err() || cut.is_ok_and(|dump| dump.missing() > 0), "{at} octets");
+            assert!(cut.is_err() || cut.is_ok_and(|dump| dump.missing() + dump.mended() > 0), "{at} octets");
         }
     }
+}
+
+/// A head that is damaged costs nothing, as it is there twice; both: what is behind it, and nothing before.
+#[test]
+fn heads_are_there_twice() {
+    let old = cache(64 << 20, 1);
+    (0..2_000).for_each(|number| put(&old, number, 1_000, Security::Secure, Moment(1_000)));
+    let situation = situation(1_000, 100);
+    let octets = written(&old, &situation);
+    let parts = BESIDE_PARTS + 8;
+    let copies = octets.len() - parts * HEAD_OCTETS;
+    // Each head is found by the one before.
+    let mut own = Vec::new();
+    let mut at = first_part();
+    for _ in BESIDE_PARTS..parts {
+        own.push(at);
+        at += HEAD_OCTETS + half(&octets, at + 4) as usize * END_OCTETS + long(&octets, at + 8) as usize;
+    }
+    assert_eq!(at, copies);
+    let check = |damaged: &[usize], expected: (usize, usize), entries: Option<usize>| {
+        let mut octets = octets.clone();
+        damaged.iter().for_each(|at| octets[*at] ^= 1);
+        let dump = open(&octets, &situation).unwrap();
+        assert_eq!((dump.missing(), dump.mended()), expected, "{damaged:?}");
+        let new = cache(64 << 20, 2);
+        new.restore(dump);
+        let found = rest(&new, situation.now).entries;
+        assert!(
+            entries.map_or(found > 0 && found < 2_000, |entries| found == entries),
+            "{damaged:?}: {found}"
+        );
+    };
+    check(&[], (0, 0), Some(2_000));
+    for (number, head) in own.iter().enumerate() {
+        for field in 0..HEAD_OCTETS {
+            let copy = copies + (BESIDE_PARTS + number) * HEAD_OCTETS + field;
+            check(&[head + field], (0, 1), Some(2_000));
+            check(&[copy], (0, 1), Some(2_000));
+        }
+    }
+    check(&own, (0, 8), Some(2_000));
+    let both = [own[4], copies + (BESIDE_PARTS + 4) * HEAD_OCTETS];
+    check(&both, (4, 0), None);
 }
 
 /// Right checksums around anything: no panic, and only entries that could have been put.
@@ -235,16 +256,17 @@ fn strangers_write_dumps() {
     let situation = situation(1_000, 100);
     let octets = written(&old, &situation);
     let part = first_part();
-    let group = part + PART_OCTETS + END_OCTETS;
+    let group = part + HEAD_OCTETS + END_OCTETS;
+    let heads = octets.len() - (BESIDE_PARTS + 1) * HEAD_OCTETS;
     let new = cache(1 << 20, 2);
     for at in part..octets.len() {
         for value in [0, 1, 0x41, 0x7f, 0xff] {
             let mut forged = octets.clone();
             forged[at] = value;
-            let sum = checksum_of_group(BESIDE_PARTS, 0, &forged[group + SUM_OCTETS..]);
+            let sum = checksum_of_group(BESIDE_PARTS, 0, &forged[group + SUM_OCTETS..heads]);
             forged[group..group + SUM_OCTETS].copy_from_slice(&sum.to_le_bytes());
-            let sum = checksum(&forged[part..part + PART_OCTETS - 8]);
-            forged[part + PART_OCTETS - 8..part + PART_OCTETS].copy_from_slice(&sum.to_le_bytes());
+            let sum = checksum(&forged[part..part + HEAD_OCTETS - 8]);
+            forged[part + HEAD_OCTETS - 8..part + HEAD_OCTETS].copy_from_slice(&sum.to_le_bytes());
             let Ok(dump) = open(&forged, &situation) else { continue };
             new.restore(dump);
             let _ = ttl_left_of_anything(&new, 1);
@@ -284,7 +306,7 @@ fn strangers_write_much_of_it() {
     for _ in 0..1_000 {
         let mut forged = octets.clone();
         for _ in 0..1 + random(6) {
-            let from = [16, part, part + PART_OCTETS][random(3)];
+            let from = [16, part, part + HEAD_OCTETS][random(3)];
             let at = from + random(forged.len() - from).min(random(200));
             forged[at] = [0, 1, 0x7f, 0xff, random(256) as u8][random(5)];
         }
@@ -312,11 +334,11 @@ fn mend(forged: &mut [u8], part: usize) {
         let sum = checksum_of(&header[..HEADER_OCTETS - 8], &header[HEADER_OCTETS..][.."about".len()]);
         forged[HEADER_OCTETS - 8..HEADER_OCTETS].copy_from_slice(&sum.to_le_bytes());
     }
-    let Some(fields) = forged.get(part..part + PART_OCTETS - 8) else { return };
+    let Some(fields) = forged.get(part..part + HEAD_OCTETS - 8) else { return };
     let (groups, sum) = (half(fields, 4) as usize, checksum(fields));
-    let Some(at) = forged.get_mut(part + PART_OCTETS - 8..part + PART_OCTETS) else { return };
+    let Some(at) = forged.get_mut(part + HEAD_OCTETS - 8..part + HEAD_OCTETS) else { return };
     at.copy_from_slice(&sum.to_le_bytes());
-    let (ends, mut begin) = (part + PART_OCTETS, 0);
+    let (ends, mut begin) = (part + HEAD_OCTETS, 0);
     let data = ends.saturating_add(groups.saturating_mul(END_OCTETS));
     for group in 0..groups.min(64) {
         let end = long(forged, ends + group * END_OCTETS) as usize;

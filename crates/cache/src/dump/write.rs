@@ -1,11 +1,11 @@
-//! A dump as it is written: spans and servers, then shard by shard.
+//! A dump as it is written: spans and servers, then shard by shard, then the heads of all these once more.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::{
-    ABOUT_OCTETS_MAX, BESIDE_PARTS, END_OCTETS, FLAGS_AT, GROUP_ENTRIES, HEADER_OCTETS, IS_PROVEN, MAGIC,
-    PART_OCTETS, SUM_OCTETS, Situation, VERSION, checksum, checksum_of, checksum_of_group, entry_octets,
+    ABOUT_OCTETS_MAX, BESIDE_PARTS, END_OCTETS, FLAGS_AT, GROUP_ENTRIES, HEAD_OCTETS, HEADER_OCTETS,
+    IS_PROVEN, MAGIC, SUM_OCTETS, Situation, VERSION, checksum, checksum_of, checksum_of_group, entry_octets,
     group_of, is_worth_it, part_of,
 };
 use crate::Moment;
@@ -44,11 +44,14 @@ impl Cache {
         header.extend(checksum_of(&header, about).to_le_bytes());
         to.write_all(&header)?;
         to.write_all(about)?;
-        self.write_beside(to, situation.now)?;
+        let mut parts = Parts { to, heads: Vec::new() };
+        self.write_beside(&mut parts, situation.now)?;
         let (mut collected, mut all) = (Collected::default(), 0);
         for number in 0..shards.len() {
-            all += self.write_part(&shards, number, situation.now, &mut collected, to)?;
+            all += self.write_part(&shards, number, situation.now, &mut collected, &mut parts)?;
         }
+        let Parts { to, heads } = parts;
+        to.write_all(&heads)?;
         Ok(all)
     }
 
@@ -58,7 +61,7 @@ impl Cache {
         number: usize,
         now: Moment,
         collected: &mut Collected,
-        to: &mut dyn Write,
+        parts: &mut Parts<'_>,
     ) -> io::Result<usize> {
         let groups = (shards[number].counts().entries as usize / GROUP_ENTRIES).clamp(1, 1 << 30);
         self.collect((shards, number), groups, now, collected);
@@ -79,7 +82,7 @@ impl Cache {
             ends.extend((end as u64).to_le_bytes());
         }
         let number = BESIDE_PARTS + number;
-        write_head(number, &ends, to)?;
+        parts.begin(number, &ends)?;
         let mut written = Vec::new();
         for group in 0..groups {
             written.clear();
@@ -87,8 +90,7 @@ impl Cache {
                 written.extend_from_slice(&octets[*at..*at + entry_octets(&octets[*at..])]);
             }
             if !written.is_empty() {
-                to.write_all(&checksum_of_group(number, group, &written).to_le_bytes())?;
-                to.write_all(&written)?;
+                parts.group((number, group), &written)?;
             }
         }
         Ok(places.len())
@@ -127,29 +129,44 @@ impl Cache {
     }
 }
 
-/// Writes the head of a part with the ends of its groups.
-fn write_head(number: usize, ends: &[u8], to: &mut dyn Write) -> io::Result<()> {
-    let octets = ends.last_chunk().map_or(0, |end| u64::from_le_bytes(*end));
-    let mut fields = Vec::with_capacity(PART_OCTETS);
-    fields.extend((number as u32).to_le_bytes());
-    fields.extend(((ends.len() / END_OCTETS) as u32).to_le_bytes());
-    fields.extend(octets.to_le_bytes());
-    fields.extend(checksum(&fields).to_le_bytes());
-    to.write_all(&fields)?;
-    to.write_all(ends)
+/// Parts on their way out.
+pub(super) struct Parts<'w> {
+    to: &'w mut dyn Write,
+    /// Those of the parts so far, which are written once more after the last.
+    heads: Vec<u8>,
 }
 
-/// Writes a whole part of which all groups are there.
-pub(super) fn write_groups(number: usize, groups: &[Vec<u8>], to: &mut dyn Write) -> io::Result<()> {
-    let (mut ends, mut end) = (Vec::with_capacity(groups.len() * END_OCTETS), 0_u64);
-    for group in groups {
-        end += if group.is_empty() { 0 } else { (SUM_OCTETS + group.len()) as u64 };
-        ends.extend(end.to_le_bytes());
+impl Parts<'_> {
+    /// Writes the head of a part, and the ends of its groups.
+    fn begin(&mut self, number: usize, ends: &[u8]) -> io::Result<()> {
+        let octets = ends.last_chunk().map_or(0, |end| u64::from_le_bytes(*end));
+        let mut head = Vec::with_capacity(HEAD_OCTETS);
+        head.extend((number as u32).to_le_bytes());
+        head.extend(((ends.len() / END_OCTETS) as u32).to_le_bytes());
+        head.extend(octets.to_le_bytes());
+        head.extend(checksum(&head).to_le_bytes());
+        self.to.write_all(&head)?;
+        self.heads.extend(head);
+        self.to.write_all(ends)
     }
-    write_head(number, &ends, to)?;
-    for (number_of_group, group) in groups.iter().enumerate().filter(|(_, group)| !group.is_empty()) {
-        to.write_all(&checksum_of_group(number, number_of_group, group).to_le_bytes())?;
-        to.write_all(group)?;
+
+    /// Writes a group of a part, by their numbers.
+    fn group(&mut self, (part, group): (usize, usize), octets: &[u8]) -> io::Result<()> {
+        self.to.write_all(&checksum_of_group(part, group, octets).to_le_bytes())?;
+        self.to.write_all(octets)
     }
-    Ok(())
+
+    /// Writes a whole part of which all groups are there.
+    pub(super) fn whole(&mut self, part: usize, groups: &[Vec<u8>]) -> io::Result<()> {
+        let (mut ends, mut end) = (Vec::with_capacity(groups.len() * END_OCTETS), 0_u64);
+        for group in groups {
+            end += if group.is_empty() { 0 } else { (SUM_OCTETS + group.len()) as u64 };
+            ends.extend(end.to_le_bytes());
+        }
+        self.begin(part, &ends)?;
+        for (number, group) in groups.iter().enumerate().filter(|(_, group)| !group.is_empty()) {
+            self.group((part, number), group)?;
+        }
+        Ok(())
+    }
 }

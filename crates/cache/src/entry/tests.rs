@@ -35,18 +35,7 @@ fn large_entries_are_not_written() {
     let long = vec![0; 10_000];
     let list: RdataListBuf = [&long[..], &long[..6_350]].into_iter().collect();
     let other: RdataListBuf = [&long[..], &long[..6_400]].into_iter().collect();
-    let entry = |rdatas| Entry {
-        kind: Kind::Data,
-        rank: Rank::Answer,
-        security: Security::Insecure,
-        ede: None,
-        stored: Moment(0),
-        ttl: 0,
-        zone_labels: 0,
-        rdatas,
-        signatures: RdataList::EMPTY,
-        beside: RrsetList::EMPTY,
-    };
+    let entry = |rdatas| Entry { rank: Rank::Answer, ..Entry::data(rdatas, Moment(0), 0) };
     let mut octets = Vec::new();
     let key = Key::rrset(Name::root(), 16);
     assert!(write(&key, &entry(list.list()), &mut octets) && read(&octets) == Some(entry(list.list())));
@@ -72,18 +61,7 @@ fn the_worst_part_decides() {
 fn ages() {
     let list = RdataList::EMPTY;
     let (kind, rank, security) = (Kind::NoData, Rank::Authority, Security::Insecure);
-    let entry = Entry {
-        kind,
-        rank,
-        security,
-        ede: None,
-        stored: Moment(1_000),
-        ttl: 10,
-        zone_labels: 0,
-        rdatas: list,
-        signatures: list,
-        beside: RrsetList::EMPTY,
-    };
+    let entry = Entry { kind, rank, security, signatures: list, ..Entry::data(list, Moment(1_000), 10) };
     let at = |ms| (entry.ttl_left(Moment(ms)), entry.expired_for(Moment(ms)));
     assert_eq!([at(1_000), at(1_001), at(2_000)], [(Some(10), 0), (Some(10), 0), (Some(9), 0)]);
     assert_eq!([at(10_999), at(11_000), at(13_000)], [(Some(1), 0), (None, 0), (None, 2)]);

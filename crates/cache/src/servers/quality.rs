@@ -110,7 +110,7 @@ pub enum Suspect {
     Server,
 }
 
-/// See the module.
+/// What is known of one server: times, time-outs in a row, what it can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
     /// Smoothed round-trip time in microseconds (RFC 6298 SRTT); 0 while none was measured.

@@ -130,7 +130,9 @@ impl Shard {
         let free = present.or_else(|| self.index.free_slot(&put.home));
         let may_go = |slot| !neighbours.protected.contains(&Some(slot));
         let Some(slot) = free.or_else(|| self.make_slot(writer, &put.home, may_go)) else { return false };
-        self.count_out(writer, self.index.load(slot));
+        if present.is_some() {
+            self.count_out(writer, self.index.load(slot));
+        }
         let place = self.ring(which).append(&mut writer.heads[which as usize], octets);
         self.index.store(slot, Slot::new(tag, which, place));
         if present.is_none() || was_main {

@@ -14,7 +14,7 @@ const PER_SLOT_MAX: usize = 512;
 /// Entries before their mean length says something.
 const ENTRIES_MIN: u64 = 512;
 
-/// See the module.
+/// How many buckets and words a shard has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) buckets: usize,

@@ -10,7 +10,7 @@ mod stamps;
 use super::*;
 use sync::Random;
 use wire::name::NameBuf;
-use wire::rrset::{RdataList, RdataListBuf, RrsetList};
+use wire::rrset::{RdataList, RdataListBuf};
 
 use crate::Flush;
 use crate::entry::{Rank, Security};
@@ -25,18 +25,7 @@ fn cache(octets: usize) -> Cache {
 
 /// An entry of a key's kind with these records, of an hour.
 fn entry(rdatas: RdataList<'_>) -> Entry<'_> {
-    Entry {
-        kind: Kind::Data,
-        rank: Rank::Authoritative,
-        security: Security::Insecure,
-        ede: None,
-        stored: Moment(0),
-        ttl: 3600,
-        zone_labels: 1,
-        rdatas,
-        signatures: RdataList::EMPTY,
-        beside: RrsetList::EMPTY,
-    }
+    Entry { zone_labels: 1, ..Entry::data(rdatas, Moment(0), 3600) }
 }
 
 fn list(octets: &[u8]) -> RdataListBuf {

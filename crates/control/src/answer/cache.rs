@@ -53,15 +53,19 @@ pub(super) fn negative_anchors(
     recursion: &Recursion,
     reply: &mut dyn FnMut(Reply) -> io::Result<()>,
 ) -> Result<bool, super::Failure> {
-    match command {
-        NegativeCommand::List => {}
+    let fault = match command {
+        NegativeCommand::List => None,
         NegativeCommand::Add { name, seconds } => recursion.set_negative(&name_of(name)?, Some(*seconds))?,
         NegativeCommand::Remove { name } => recursion.set_negative(&name_of(name)?, None)?,
-    }
+    };
     for (name, seconds) in recursion.negatives() {
         reply(Reply::NegativeAnchor { name: name.to_string(), seconds })?;
     }
-    Ok(true)
+    let is_well = fault.is_none();
+    if let Some(message) = fault {
+        reply(Reply::Error { message })?;
+    }
+    Ok(is_well)
 }
 
 pub(super) fn name_of(text: &str) -> Result<NameBuf, String> {
@@ -112,7 +116,11 @@ fn line(name: &Name, subject: Subject, entry: &Entry<'_>, now: Moment) -> CacheE
         signatures: entry.signatures,
     };
     let mut records = lines(&own);
-    entry.beside.iter().for_each(|set| records.extend(lines(&set)));
+    for set in entry.beside {
+        // As clients get it: what is left of its own, and no longer than the whole.
+        let left = Entry { ttl: set.ttl, ..*entry }.ttl_left(now).min(ttl).unwrap_or(0);
+        records.extend(lines(&Rrset { ttl: left, ..set }));
+    }
     CacheEntry {
         subject,
         kind: match entry.kind {
@@ -132,6 +140,7 @@ fn line(name: &Name, subject: Subject, entry: &Entry<'_>, now: Moment) -> CacheE
             Rank::Authoritative => "authoritative answer",
         }
         .into(),
+        extended_error: entry.ede.map(error),
         ttl,
         records,
     }
@@ -159,25 +168,29 @@ pub(super) fn explain(
     let outcome = &told.outcome;
     let now = recursion.now();
     let all = |list: RrsetList<'_>| list.iter().flat_map(|set| lines(&set)).collect();
-    let error = |code: &u16| match ede::mnemonic(*code) {
-        Some(words) => format!("{code} ({words})"),
-        None => code.to_string(),
-    };
     let mut kept = Vec::new();
     recursion.cache().show(&name, |subject, entry| kept.push(line(&name, subject, entry, now)));
     let explanation = Explanation {
         rcode: rcode::mnemonic(outcome.rcode).map_or_else(|| outcome.rcode.to_string(), str::to_owned),
         security: outcome.security.map(|found| security(found).into()),
-        extended_errors: outcome.edes.iter().flatten().map(error).collect(),
+        extended_errors: outcome.edes.iter().flatten().map(|code| error(*code)).collect(),
         reason: outcome.reason.map(str::to_owned),
         answer: all(outcome.answer.list()),
         authority: all(outcome.authority.list()),
         kept,
-        lines: told.lines,
+        lines: recursion.said_here(&name, of_type).into_iter().chain(told.lines).collect(),
     };
     let is_well = outcome.rcode != rcode::SERVFAIL;
     reply(Reply::Explanation(Box::new(explanation)))?;
     Ok(is_well)
+}
+
+/// An extended error with its number.
+fn error(code: u16) -> String {
+    match ede::mnemonic(code) {
+        Some(words) => format!("{code} ({words})"),
+        None => code.to_string(),
+    }
 }
 
 /// A set as lines of a zone file.

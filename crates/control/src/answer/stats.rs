@@ -31,14 +31,17 @@ pub(super) fn stats(controller: &Controller) -> Stats {
     let queries = types.iter().map(|(_, count)| count).sum();
     let all = counted(("queries", "Messages received.", queries));
     let by_type = types.into_iter().map(|(name, count)| counted((&name, "", count)));
-    let rcodes = answers.rcodes.iter().enumerate().filter(|(_, responses)| **responses > 0);
+    let recursed = controller.recursion.as_ref().map(|recursion| Recursed::of(recursion));
+    let others = recursed.as_ref().map_or([0; auth::Counters::RCODES], |recursed| recursed.answers.rcodes);
+    let rcodes = answers.rcodes.iter().zip(others).map(|(ours, others)| ours + others);
+    let rcodes = rcodes.enumerate().filter(|(_, responses)| *responses > 0);
     Stats {
         uptime_seconds: uptime_seconds(controller),
         answers: iter::once(all).chain(answers.each().map(counted)).collect(),
         types: by_type.collect(),
         queries: paths(&transport).map(counted).to_vec(),
-        rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
-        resolver: controller.recursion.iter().flat_map(|recursion| resolver(recursion)).collect(),
+        rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", responses))).collect(),
+        resolver: recursed.iter().flat_map(Recursed::lines).collect(),
         limited: limited.each().map(counted).collect(),
         transport: transport.each().map(counted).collect(),
         zones: pins(controller)
@@ -54,29 +57,45 @@ pub(super) fn stats(controller: &Controller) -> Stats {
     }
 }
 
-/// What the resolver answered, did, and has waiting.
-fn resolver(recursion: &Recursion) -> Vec<Count> {
-    let (mut answers, mut done) = (recursive::Counters::default(), resolve::Counters::default());
-    let mut waiting = [0; 5];
-    for counts in recursion.counts() {
-        answers = answers.sum(counts.answers);
-        done.add(&counts.resolver);
-        let of = counts.waiting;
-        let evicted = of.evicted_for_prefix + of.evicted_for_zone + of.evicted_culprits + of.evicted_oldest;
-        let numbers = [of.waiting, evicted, of.joined, of.late, of.truncated];
-        waiting.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+/// What the resolver answered, did, and has waiting, of all workers.
+#[derive(Default)]
+struct Recursed {
+    answers: recursive::Counters,
+    done: resolve::Counters,
+    waiting: [u64; 5],
+}
+
+const _: () = assert!(recursive::Counters::RCODES == auth::Counters::RCODES, "the same are told apart");
+
+impl Recursed {
+    fn of(recursion: &Recursion) -> Recursed {
+        let mut sum = Recursed::default();
+        for counts in recursion.counts() {
+            sum.answers = sum.answers.sum(counts.answers);
+            sum.done.add(&counts.resolver);
+            let of = counts.waiting;
+            let evicted =
+                of.evicted_for_prefix + of.evicted_for_zone + of.evicted_culprits + of.evicted_oldest;
+            let numbers = [of.waiting, evicted, of.joined, of.late, of.truncated];
+            sum.waiting.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+        }
+        sum
     }
-    let of_waiting = [
-        ("waiting", "Clients that wait for the resolver now."),
-        ("evicted", "Clients that had to go for others to wait."),
-        ("sent_again", "Queries of clients that waited for the same already."),
-        ("late", "Answers that came too late to be sent."),
-        ("pulses_cut", "Answers sent as TC, as too many were held back for one network."),
-    ];
-    let waiting = of_waiting.into_iter().zip(waiting).map(|((name, help), count)| (name, help, count));
-    let all = answers.each().chain(waiting).chain(done.each());
-    all.map(|(name, help, count)| Count { name: name.replace('_', "-"), count, help: help.trim().into() })
-        .collect()
+
+    fn lines(&self) -> Vec<Count> {
+        let Recursed { answers, done, waiting } = self;
+        let of_waiting = [
+            ("waiting", "Clients that wait for the resolver now."),
+            ("evicted", "Clients that had to go for others to wait."),
+            ("sent_again", "Queries of clients that waited for the same already."),
+            ("late", "Answers that came too late to be sent."),
+            ("pulses_cut", "Answers sent as TC, as too many were held back for one network."),
+        ];
+        let waiting = of_waiting.into_iter().zip(*waiting).map(|((name, help), count)| (name, help, count));
+        let all = answers.each().chain(waiting).chain(done.each());
+        all.map(|(name, help, count)| Count { name: name.replace('_', "-"), count, help: help.trim().into() })
+            .collect()
+    }
 }
 
 /// How often each type was asked for that was asked for, those that were most often first.
@@ -127,5 +146,21 @@ fn rcode_name(code: usize) -> String {
     match rcode::mnemonic(code as u16) {
         Some(mnemonic) => mnemonic.into(),
         None => format!("RCODE{code}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What clients got and what was done for them are counted apart, under names of their own.
+    #[test]
+    fn each_name_once() {
+        let mut names: Vec<String> =
+            Recursed::default().lines().into_iter().map(|count| count.name).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all, "{names:?}");
     }
 }

@@ -7,6 +7,7 @@ use crate::command::{Expiry, Status};
 use crate::controller::Controller;
 use crate::expiry;
 use crate::packs::PackFolder;
+use crate::recursion::Recursion;
 use crate::serve::addresses;
 use crate::system::memory_octets;
 use crate::text::{Seconds, count, grouped, octets};
@@ -69,6 +70,7 @@ pub(super) fn status(controller: &Controller) -> Status {
     });
     status.next_expiry = next
         .map(|(remaining, zone)| Expiry { zone: zone.to_string(), expires: expiry::time(now, remaining) });
+    status.resolver = controller.recursion.as_deref().map(Recursion::status);
     status.problems = problems(&status, controller);
     status
 }
@@ -84,7 +86,16 @@ fn problems(status: &Status, controller: &Controller) -> Vec<String> {
         (number > 0).then(|| format!("{} {what}; `zonda ctl zones --state {state}`", count(number, "zone")))
     };
     let packs = controller.folder().filter(|folder| !folder.is_held()).and_then(PackFolder::problem);
-    zones.into_iter().filter_map(line).chain(packs).chain(controller.catalog_problems()).collect()
+    let outage = status.resolver.as_ref().filter(|resolver| resolver.is_network_out).map(|_| {
+        String::from("no name server answers the resolver, nor those of the root: is there a network, and does a firewall let port 53 out?")
+    });
+    zones
+        .into_iter()
+        .filter_map(line)
+        .chain(packs)
+        .chain(controller.catalog_problems())
+        .chain(outage)
+        .collect()
 }
 
 pub(super) fn uptime_seconds(controller: &Controller) -> u64 {

@@ -68,9 +68,12 @@ pub struct CacheEntry {
     pub security: String,
     /// How much it is believed.
     pub rank: String,
-    /// Seconds that are left; none where it has expired.
+    /// Why it failed, is bogus, or counts as not signed: an extended error (RFC 8914) with its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extended_error: Option<String>,
+    /// Seconds that are left; none where it has expired. Of a failure: for which it is not asked again.
     pub ttl: Option<u32>,
-    /// Its records as lines of a zone file, those that stand beside it after them.
+    /// Its records as lines of a zone file, those that stand beside it after them, each set with what is left of its own TTL.
     pub records: Vec<String>,
 }
 
@@ -118,8 +121,12 @@ pub struct RequestLine {
     pub clients: usize,
     /// Other such tasks that do.
     pub tasks: usize,
+    /// What these find out, each as name and type; the first eight.
+    pub wanted_for: Vec<String>,
     /// Tasks that it waits for.
     pub waits_for: usize,
+    /// What these find out; the first eight.
+    pub waits_for_names: Vec<String>,
 }
 
 /// How something was found out.

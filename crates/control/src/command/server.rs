@@ -49,9 +49,32 @@ pub struct Status {
     pub memory_octets: Option<u64>,
     /// The settings file.
     pub settings: Option<String>,
+    /// Of the resolver, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolver: Option<ResolverStatus>,
     /// What is wrong, as lines; none: all is well.
     #[serde(default)]
     pub problems: Vec<String>,
+}
+
+/// How the resolver is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResolverStatus {
+    /// The access lists whose clients may recurse; none: nobody.
+    pub clients: Vec<String>,
+    /// Whether it validates.
+    pub validates: bool,
+    /// Zones that others than their servers are asked about: `[[forward]]` and `[[stub]]`.
+    pub asks_elsewhere: Vec<String>,
+    /// Entries in its cache.
+    pub cache_entries: u64,
+    /// Octets of these.
+    pub cache_entry_octets: u64,
+    /// Octets that it may have.
+    pub cache_octets: u64,
+    /// Whether no name server has answered for some seconds: there seems to be no network.
+    pub is_network_out: bool,
 }
 
 /// When the first signatures of a zone expire.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
+use zone::ZoneView;
 use zone::catalog::{CatalogView, Group, SlotNumber, View, ViewSource};
 
 use super::arrange::Candidate;
@@ -390,6 +391,12 @@ impl Controller {
         let Some(slot) = slot.filter(|slot| zones.sources.has_rules(zones.kept(*slot).source)) else {
             return;
         };
+        let digest = zones.digest(name, Some(slot));
+        let has_text = !zones.sources.is_without_file(zones.kept(slot).source);
+        let view = ZoneView::new(&pack.pack, number);
+        if !view.is_some_and(|view| self.is_as_required((name, has_text), &view, digest)) {
+            return;
+        }
         let source = ViewSource::Pack(zones.packs.hold(&self.catalog, pack, Kind::Kept), number);
         if self.catalog.publish(slot, None, source).is_ok() {
             zones.packs.add(pack.pack.id());

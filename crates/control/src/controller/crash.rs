@@ -140,7 +140,7 @@ impl Model {
         let settings = settings.map_err(|faults| faults.lines().join("\n"))?;
         let path = folder(self.scratch.path(), self.crashes);
         let folder = PackFolder::open_on(Box::new(disk.clone()), &path, None)?;
-        let controller = Controller::with_folder(settings, Overrides::default(), Some(folder))?;
+        let controller = Controller::with_folder(settings, Overrides::default(), Some(folder), None)?;
         let progress = Progress::default();
         let is_served = self.random.index(2) == 0 && controller.serve_stored(&progress) > 0;
         if is_served {

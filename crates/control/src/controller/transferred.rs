@@ -7,11 +7,13 @@ use validate::Anchors;
 use wire::Name;
 use zone::catalog::{Absence, View, ViewSource};
 use zone::check::Severity;
+use zone::delta::{Changed, DeltaWriter, Rebuild};
+use zone::{Pack, ZoneView};
 
 use super::Controller;
 use super::change::Change;
 use super::said::By;
-use crate::findings::{Digest, Findings};
+use crate::findings::{Digest, Findings, examine_digest, is_known_as_required};
 use crate::load::{Job, Loaded, Origin};
 use crate::packs::{PackFolder, StoredPack};
 use crate::sources::Source;
@@ -36,6 +38,45 @@ impl Controller {
         }
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
         zones.digest(name, slot)
+    }
+
+    /// A writer of its own over what is served of a zone: to see what changes make of it before anybody else does. `None`: it has no data, or they cannot be read.
+    pub(crate) fn apart(&self, name: &Name) -> Option<DeltaWriter> {
+        enum Served {
+            Changed(Changed),
+            Pack(Arc<Pack>, u32),
+        }
+        let served = self.catalog.reader().with(|view| {
+            let slot = view.slot_named(name)?;
+            match view.view_of(slot)? {
+                View::Zone(zone) => match zone.changed() {
+                    Some(changed) => Some(Served::Changed(changed.clone())),
+                    None => self.pack_of_slot(view, slot).map(|(pack, number)| Served::Pack(pack, number)),
+                },
+                _ => None,
+            }
+        });
+        match served? {
+            Served::Changed(changed) => Rebuild::apart(&changed),
+            Served::Pack(pack, number) => DeltaWriter::new(pack, number),
+        }
+    }
+
+    /// Whether what is stored of a zone may be served as far as its digest is concerned: where one is required it was found right when the pack was made, and nothing has changed since, or
+    /// it is right now. `has_text`: see [`is_known_as_required`]. What is wrong is in the log. Cost: where it is looked at, a pass over the zone.
+    pub(crate) fn is_as_required(
+        &self,
+        (name, has_text): (&Name, bool),
+        view: &ZoneView<'_>,
+        digest: Digest,
+    ) -> bool {
+        if is_known_as_required(view, has_text, digest) {
+            return true;
+        }
+        let verified = examine_digest(view, &"as it is stored", (digest, &self.anchors()));
+        verified.inspect_err(|(_, error)| {
+            tracing::error!(zone = %name, error, "zone {name}: {error}; `zonemd` requires one that is right, so it is not served");
+        }).is_ok()
     }
 
     /// Where trust begins: as the resolver has it, or at the keys of the root that are built in.

@@ -21,6 +21,7 @@ use super::shares::{Way, replay_on};
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 use crate::effort::Effort;
+use crate::findings::Digest;
 use crate::text::count;
 
 /// The folder of the log, in that of packs.
@@ -114,6 +115,16 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     for (name, Begun { mut zone, base }) in begun {
         // Who is in no list any more was taken out while there was no server, and may have been for some only.
         if are_listed && !controller.is_listed(&name) {
+            removed.push(name);
+            continue;
+        }
+        let digest = controller.digest_of(&name);
+        if digest == Digest::Require
+            && !zone.newest().is_some_and(|zone| {
+                controller.is_as_required((&name, !controller.is_secondary(&name)), &zone, digest)
+            })
+        {
+            // What it was before comes from its pack, if that is as it has to be, and else anew.
             removed.push(name);
             continue;
         }

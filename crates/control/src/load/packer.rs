@@ -67,8 +67,8 @@ impl<'l> Packer<'l> {
         };
         // A pack can be recognised as current by one file's mark only.
         let mark = if text.includes.is_empty() { text.stamp.mark } else { 0 };
-        let stamp =
-            TextStamp { mark, errors: findings.errors, warnings: findings.warnings, ..TextStamp::default() };
+        let Findings { errors, warnings, is_digested, .. } = findings;
+        let stamp = TextStamp { mark, errors, warnings, is_digested, ..TextStamp::default() };
         let mut added = self.builder.add_zone(&text.contents, stamp);
         if matches!(&added, Err(problems) if problems.contains(&Problem::PackFull))
             && !self.members.is_empty()

@@ -27,11 +27,11 @@ use wire::rrset::RrsetListBuf;
 use wire::{Name, NameBuf};
 
 use self::file::StateFile;
+pub(super) use self::file::replace;
 use super::Terms;
+use super::clock::EARLIEST;
 use crate::text::Seconds;
 
-/// No clock that is right says less (2025-01-11): key 38696, which is built in, was not in the root zone before.
-const CLOCK_SECONDS_MIN: u64 = 1_736_553_600;
 /// How long a worker may look: longer than its resolver tries.
 const LOOK: Duration = Duration::from_secs(60);
 /// When it is looked again where it never went well.
@@ -42,7 +42,7 @@ const PUT_OFF_SECONDS_MAX: u64 = 16 * 86_400;
 /// What a look has found: the RRsets of an answer, if there was one.
 pub(super) type Found = Option<RrsetListBuf>;
 
-/// See the module.
+/// Trust anchors that follow their zones: states, their file, and the look that is under way.
 pub(super) struct Keeper {
     /// None: nothing would outlive the process, so that waits would begin with each start, and nothing is renewed.
     file: Option<StateFile>,
@@ -198,7 +198,7 @@ impl State {
     /// Whether the clock says no less than is known. Says it in the log where that changes.
     fn can_tell(&mut self, now: u64) -> bool {
         let checked = self.zones.iter().map(|zone| zone.checked).max().unwrap_or(0);
-        let least = checked.saturating_sub(CLOCK_STEP_SECONDS_MAX).max(CLOCK_SECONDS_MIN);
+        let least = checked.saturating_sub(CLOCK_STEP_SECONDS_MAX).max(EARLIEST);
         let is_wrong = now < least;
         match (is_wrong, self.is_clock_wrong) {
             (true, false) => tracing::warn!(

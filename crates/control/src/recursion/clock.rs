@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::UNIX_EPOCH;
 
 /// No clock that is right says less: 2026-11-01, before this program was finished.
-const EARLIEST: u64 = 1_793_491_200;
+pub(super) const EARLIEST: u64 = 1_793_491_200;
 
 /// Further than clocks are set in steps while all is well; signatures hold for days, and servers say them hours ahead.
 const JUMP_SECONDS_MIN: u64 = 3_600;
@@ -18,7 +18,7 @@ const JUMP_SECONDS_MIN: u64 = 3_600;
 /// The files of the folder for what outlives the process.
 const FILES: [&str; 2] = ["cache", "trust-anchors"];
 
-/// See the module.
+/// What the time is, as far as it can be told.
 pub(super) struct Clock {
     /// What the time is while the clock says less than it can.
     floor: u64,

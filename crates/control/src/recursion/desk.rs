@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use net::Waker;
 use resolve::Resolver;
 use sync::Mutex;
-use wire::NameBuf;
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
 
 use super::Recursion;
 use super::anchors::Found;
@@ -150,17 +151,23 @@ pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &mut Replie
     }
 }
 
+fn named(tasks: &[(&Name, u16)]) -> Vec<String> {
+    tasks.iter().map(|(name, of_type)| format!("{name} {}", rtype::Text(*of_type))).collect()
+}
+
 fn line(request: &resolve::requests::Request<'_>, now: cache::Moment) -> RequestLine {
     RequestLine {
         name: request.name.to_string(),
-        rtype: wire::iana::rtype::Text(request.rtype).to_string(),
+        rtype: rtype::Text(request.rtype).to_string(),
         at: request.qname.to_string(),
         purpose: format!("{:?}", request.purpose).to_lowercase(),
         state: request.state.word().into(),
         server: request.server.map(|server| server.to_string()),
         milliseconds: now.ms_since(request.begun),
         clients: request.waiters,
-        tasks: request.parents,
-        waits_for: request.children,
+        tasks: request.parents.0,
+        wanted_for: named(&request.parents.1),
+        waits_for: request.children.0,
+        waits_for_names: named(&request.children.1),
     }
 }

@@ -60,6 +60,21 @@ impl Explaining {
 }
 
 impl Recursion {
+    /// What clients get from here of a name in lower case, so that nobody is asked: in words.
+    pub(crate) fn said_here(&self, name: &NameBuf, rtype: u16) -> Option<String> {
+        let terms = self.current_terms();
+        let (zone, kind, is_operators) = terms.policy.local.answers(name, rtype)?;
+        let kind = format!("{kind:?}").to_lowercase();
+        Some(match is_operators {
+            true => format!(
+                "clients get what [[local-zone]] {zone} ({kind}) says, and nobody is asked; what follows is what the DNS says"
+            ),
+            false => format!(
+                "{zone} is a special name: clients are answered from here, and nobody is asked (`not-special` lifts that); what follows is what the DNS says"
+            ),
+        })
+    }
+
     /// Has a name found out anew by its worker. `name`: in lower case. Errors are for the operator.
     pub(crate) fn explain(&self, name: &NameBuf, rtype: u16) -> Result<Told, String> {
         let desks = self.desks.lock().clone();

@@ -19,9 +19,12 @@ use rustix::fs::MemfdFlags;
 
 use super::Recursion;
 use super::premises::Premises;
+use crate::disk::{NotLocked, lock_folder};
 use crate::settings::Settings;
 use crate::text::{Span, cannot, count};
 
+/// The file that is locked as long as a server uses the folder; not the one of packs, as both may be one folder.
+const LOCK: &str = "resolver.lock";
 /// Name of the file in the folder of the settings.
 const FILE: &str = "cache";
 /// The same while it is written.
@@ -105,6 +108,11 @@ impl Recursion {
         }
     }
 
+    /// The lock of the folder, for the server that takes over; `None` where there is none.
+    pub(crate) fn lock(&self) -> io::Result<Option<File>> {
+        self.lock.as_ref().map(File::try_clone).transpose()
+    }
+
     /// What was learned until now, for the server that takes over: the file in the folder, or one in memory where there is no folder.
     pub(crate) fn hand(&self) -> Option<File> {
         let written = self.write().unwrap_or_else(|line| {
@@ -154,6 +162,11 @@ impl Recursion {
         match dump.missing() {
             0 => {}
             parts => tracing::warn!(parts, "of the cache that was kept {} cut off", count(parts, "part is")),
+        }
+        if dump.missing() == 0 && dump.mended() > 0 {
+            tracing::warn!(
+                "the cache that was kept is damaged where its parts begin or at its end; nothing is lost by that"
+            );
         }
         let premises = Premises::read(dump.about());
         // Before it is there: what does not hold any more never is.
@@ -256,15 +269,24 @@ fn entries_text(entries: usize) -> String {
     }
 }
 
-/// The folder of the settings, made if need be.
-pub(super) fn folder(settings: &Settings) -> Result<Option<PathBuf>, String> {
+/// The folder of the settings.
+pub(super) fn folder(settings: &Settings) -> Option<PathBuf> {
     let folder = &settings.resolver.state_directory;
-    if folder.as_os_str().is_empty() {
-        return Ok(None);
-    }
-    let folder = settings.path(folder);
-    match fs::create_dir_all(&folder) {
-        Ok(()) => Ok(Some(folder)),
-        Err(error) => Err(format!("state-directory {}: {error}", folder.display())),
+    (!folder.as_os_str().is_empty()).then(|| settings.path(folder))
+}
+
+/// Makes the folder if need be, and has no other server use it: each would write over what the other keeps. `None`: it cannot be locked,
+/// as where nothing can be written. The error: it cannot be made, or another server uses it, as a line.
+pub(super) fn lock(folder: &Path, handed: Option<File>) -> Result<Option<File>, String> {
+    let line = |what: &str| format!("state-directory {}: {what}", folder.display());
+    match lock_folder(folder, LOCK, handed) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(NotLocked::Used) => Err(line("another server uses it; give each its own")),
+        Err(NotLocked::Cannot(act, error)) if !folder.is_dir() => Err(line(&cannot(act, &error))),
+        Err(NotLocked::Cannot(act, error)) => {
+            let line = line(&cannot(act, &error));
+            tracing::warn!("{line}; no other server is kept from it");
+            Ok(None)
+        }
     }
 }

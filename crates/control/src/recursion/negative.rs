@@ -5,8 +5,7 @@
 //! ```
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,6 +13,7 @@ use cache::Flush;
 use wire::NameBuf;
 
 use super::Recursion;
+use super::anchors::replace;
 
 /// Most at a time: each is somebody's fault that an operator has looked at.
 const ANCHORS_MAX: usize = 256;
@@ -53,23 +53,25 @@ impl Negatives {
         }
     }
 
-    /// Writes them for the next start. Without, these last as long as the process, and the log says so.
-    fn write(&self, ends: &Ends) {
-        let Some(path) = &self.path else { return };
-        if let Err(error) = replace(path, &text(ends)) {
-            let what = "they end with this process";
-            tracing::warn!(
-                error = error.to_string(),
-                "negative trust anchors: cannot write {}: {error}; {what}",
-                path.display()
-            );
-        }
+    /// Writes them for the next start. Where that fails the log says so, the file stays as it was, and these last as long as the process. What went wrong.
+    fn write(&self, ends: &Ends) -> Option<String> {
+        let path = self.path.as_ref()?;
+        let error = replace(path, TEMPORARY, &text(ends)).err()?;
+        let line = format!("cannot write {}: {error}", path.display());
+        let what = "the next start begins with those of before";
+        tracing::warn!(error = error.to_string(), "negative trust anchors: {line}; {what}");
+        Some(line)
     }
 }
 
 impl Recursion {
-    /// Has nothing at or below `name` validated for so many seconds, or again from now on. What was learned there is forgotten, and all that was proved by it.
-    pub(crate) fn set_negative(&self, name: &NameBuf, seconds: Option<u64>) -> Result<(), String> {
+    /// Has nothing at or below `name` validated for so many seconds, or again from now on. What was learned there is forgotten, and all that was proved by it. What
+    /// the operator should know beside: that it is so for this process alone.
+    pub(crate) fn set_negative(
+        &self,
+        name: &NameBuf,
+        seconds: Option<u64>,
+    ) -> Result<Option<String>, String> {
         let mut ends = self.negatives.ends.lock();
         match seconds {
             Some(_) if ends.len() >= ANCHORS_MAX && !ends.contains_key(name) => {
@@ -81,10 +83,15 @@ impl Recursion {
             }
             None => {}
         }
-        self.negatives.write(&ends);
+        let fault = self.negatives.write(&ends);
         drop(ends);
         self.renew(name);
-        Ok(())
+        Ok(fault.map(|fault| match seconds {
+            Some(_) => format!("{fault}; the negative trust anchor is in effect, and ends with this process"),
+            None => {
+                format!("{fault}; the negative trust anchor has ended, and is there again after a restart")
+            }
+        }))
     }
 
     /// Those there are, with the seconds that are left.
@@ -127,16 +134,6 @@ fn text(ends: &Ends) -> String {
     let mut lines: Vec<String> = ends.iter().map(|(name, until)| format!("{name} {until}\n")).collect();
     lines.sort();
     lines.concat()
-}
-
-/// As a whole or not at all.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let temporary = path.with_file_name(TEMPORARY);
-    let mut made = File::create(&temporary)?;
-    made.write_all(text.as_bytes())?;
-    made.sync_all()?;
-    fs::rename(&temporary, path)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 fn whole(path: &Path) -> Result<String, String> {
@@ -183,6 +180,7 @@ fn read(path: &Path, now: u64) -> Ends {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn what_is_written_is_read_until_it_ends() {
@@ -191,7 +189,7 @@ mod tests {
         assert_eq!(read(&path, 0), Ends::new(), "no file is none");
         let name = |text: &str| NameBuf::from_text(text).unwrap();
         let ends = Ends::from([(name("broken.org"), 200), (name("a\\032b.example"), 100)]);
-        replace(&path, &text(&ends)).unwrap();
+        replace(&path, TEMPORARY, &text(&ends)).unwrap();
         assert_eq!(read(&path, 99), ends);
         assert_eq!(read(&path, 100), Ends::from([(name("broken.org"), 200)]));
         assert_eq!(read(&path, 200), Ends::new());

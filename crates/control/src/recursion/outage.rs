@@ -29,6 +29,11 @@ enum Word {
 }
 
 impl Outage {
+    /// Whether nobody is heard, and the log says so.
+    pub(super) fn is_told(&self) -> bool {
+        self.is_told.load(Ordering::Relaxed)
+    }
+
     /// What a worker knows: since when nobody is heard, and when somebody was. `has_told`: of this worker, for the outage that it is in.
     pub(super) fn watch(&self, known: (Option<Moment>, Option<Moment>), now: Moment, has_told: &mut bool) {
         match self.word(known, now, has_told) {

@@ -60,6 +60,14 @@ impl Premises {
         self.0.iter().cloned().chain(negatives).fold(String::new(), |text, line| text + &line + "\n")
     }
 
+    /// What differs from `other`, in words.
+    pub(super) fn words_since(&self, other: &Premises) -> String {
+        let mut words: Vec<&str> = self.0.symmetric_difference(&other.0).map(|line| words_of(line)).collect();
+        words.sort_unstable();
+        words.dedup();
+        words.join(", ")
+    }
+
     /// What was learned under `other` and does not hold under these.
     pub(super) fn flushes_since(&self, other: &Premises) -> Vec<Flush> {
         let mut trees: Vec<NameBuf> = Vec::new();
@@ -74,6 +82,19 @@ impl Premises {
             }
         }
         trees.into_iter().map(Flush::Tree).collect()
+    }
+}
+
+/// What lines that begin with a word are about, for operators.
+fn words_of(line: &str) -> &'static str {
+    match line.split(' ').next() {
+        Some("validation") => "`validate` or `verify-sha1`",
+        Some("anchor") => "trust anchors",
+        Some("insecure") => "`insecure`",
+        Some("forward") => "forwarded zones",
+        Some("stub") => "stub zones",
+        Some("negative") => "negative trust anchors",
+        _ => "what it was learned by",
     }
 }
 
@@ -98,6 +119,14 @@ mod tests {
 
     fn premises(lines: &[&str]) -> Premises {
         Premises::read(lines.join("\n").as_bytes())
+    }
+
+    #[test]
+    fn what_differs_in_words() {
+        let (old, new) = (["validation on", "stub a. 1"], ["validation off", "stub a. 2", "insecure b."]);
+        let words = premises(&new).words_since(&premises(&old));
+        assert_eq!(words, "`insecure`, `validate` or `verify-sha1`, stub zones");
+        assert_eq!(premises(&old).words_since(&premises(&old)), "");
     }
 
     #[track_caller]

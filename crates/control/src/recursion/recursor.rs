@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cache::Moment;
-use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
+use net::{Address, Arrivals, Closed, Context, Driver, Item, Queries, Ticket, TimerId};
 use recursive::policy::{Asker, Decision};
 use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, IsOfOurs, Served, Waiting};
@@ -38,7 +38,7 @@ struct Handed {
 /// Key of the only timer, and of all tickets.
 const KEY: u64 = 0;
 
-/// See the module.
+/// The resolver of a worker with its clients, its world and the terms that it goes by.
 pub(crate) struct Recursor {
     shared: Arc<Recursion>,
     terms: Arc<Terms>,
@@ -135,6 +135,12 @@ impl Recursor {
         self.replies.later.push(Later::of(&ask, None, &mut self.replies.rooms));
     }
 
+    /// Reads ahead what queries of a batch will ask of the cache.
+    pub(crate) fn read_ahead(&mut self, queries: &Queries<'_>) {
+        let octets = (0..queries.len()).map(|index| queries.query(index));
+        self.replies.answers.read_ahead(octets, &self.terms.cache);
+    }
+
     /// Answers a query from what is known, as it was read, if it was; what was asked last is what the other methods speak of. `is_of_ours`: a zone of ours, of `zones`, has begun the answer.
     #[inline]
     pub(crate) fn serve(
@@ -165,6 +171,12 @@ impl Recursor {
             self.replies.said.asked((asked.name(), asked.qtype()), context.client.ip(), time.now);
         }
         served
+    }
+
+    /// What the query that was just served asked for: see [`recursive::Responder::asked`].
+    #[inline]
+    pub(crate) fn asked(&self) -> (u16, bool, bool) {
+        self.replies.answers.asked()
     }
 
     /// Whether a client may have recursion, perhaps once it has proved its address.

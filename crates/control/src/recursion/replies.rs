@@ -31,7 +31,7 @@ const LOOKS: u64 = u64::MAX << 16;
 /// How many are told at a time that nothing came: less than an event may reply to, so that answers have room in it too.
 const EXPIRED_A_TURN: usize = net::REPLIES_PER_EVENT / 2;
 
-/// See the module.
+/// A worker's clients that wait, and how they are answered.
 pub(super) struct Replies {
     pub answers: Responder,
     pub waiters: Waiters<Seat>,

@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 
 use cache::Moment;
-use wire::Name;
 use wire::iana::{ede, rtype};
+use wire::{Name, NameBuf};
 
 /// Lines a second, of a worker: what a person reads, and what disks take for weeks.
 const LINES_A_SECOND: u32 = 10;
-/// How often the same server is said to be not the one that it should be.
-const DISTRUST_PAUSE_MS: u64 = 60_000;
-/// Such servers that a worker remembers: more forwarders than anybody has.
-const DISTRUSTED_MAX: usize = 64;
+/// How often the same is said of a server, or of a zone, of the settings.
+const PAUSE_MS: u64 = 60_000;
+/// Such servers and zones that a worker remembers: more forwarders than anybody has.
+const PAUSED_MAX: usize = 64;
 
 /// The lines of a worker.
 #[derive(Debug, Default)]
@@ -19,8 +19,33 @@ pub(super) struct Said {
     second: u64,
     lines: u32,
     left_out: u64,
-    /// Servers that did not prove who they are, and when that was said last.
-    distrusted: Vec<(SocketAddr, Moment)>,
+    /// Servers that did not prove who they are.
+    distrusted: Paused<SocketAddr>,
+    /// Forward zones of which nothing can be proved.
+    unproved: Paused<NameBuf>,
+}
+
+/// Of what something was said, and when: not again for a while.
+#[derive(Debug)]
+struct Paused<T>(Vec<(T, Moment)>);
+
+impl<T> Default for Paused<T> {
+    fn default() -> Paused<T> {
+        Paused(Vec::new())
+    }
+}
+
+impl<T: PartialEq> Paused<T> {
+    /// Whether something may be said of it.
+    fn may(&mut self, what: T, now: Moment) -> bool {
+        self.0.retain(|(_, said)| now.ms_since(*said) < PAUSE_MS);
+        let is_said = self.0.iter().any(|(known, _)| *known == what);
+        if is_said || self.0.len() >= PAUSED_MAX {
+            return false;
+        }
+        self.0.push((what, now));
+        true
+    }
 }
 
 impl Said {
@@ -57,16 +82,22 @@ impl Said {
 
     /// A server that is asked over TLS did not prove to be the one that is wanted.
     pub(super) fn distrusted(&mut self, server: SocketAddr, now: Moment) {
-        self.distrusted.retain(|(_, said)| now.ms_since(*said) < DISTRUST_PAUSE_MS);
-        let is_known = self.distrusted.iter().any(|(known, _)| *known == server);
-        if is_known || self.distrusted.len() >= DISTRUSTED_MAX {
-            return;
+        if self.distrusted.may(server, now) {
+            tracing::warn!(
+                %server,
+                "{server} did not prove over TLS to be the one that is wanted, and is not asked: see tls-name, tls-authorities and tls-pins of [[forward]]"
+            );
         }
-        self.distrusted.push((server, now));
-        tracing::warn!(
-            %server,
-            "{server} did not prove over TLS to be the one that is wanted, and is not asked: see tls-name, tls-authorities and tls-pins of [[forward]]"
-        );
+    }
+
+    /// What a forward zone says is bogus, as what is private is.
+    pub(super) fn unproved(&mut self, zone: &Name, now: Moment) {
+        if self.unproved.may(zone.to_owned(), now) {
+            tracing::warn!(
+                %zone,
+                "names of [[forward]] {zone} are bogus: {zone} is below a signed zone, which proves that {zone} does not exist or is signed by other keys; if it is private, add insecure = [\"{zone}\"] to [resolver]"
+            );
+        }
     }
 
     /// Somebody asked for a name of a local zone that is marked.
@@ -110,6 +141,17 @@ mod tests {
         assert_eq!(count(5_999), [0; 0]);
         // What was left out is told with the first line of the next second.
         assert_eq!(count(6_000), [&[190][..], &[0; 9]].concat());
+    }
+
+    #[test]
+    fn once_a_minute_of_each() {
+        let mut paused = Paused::default();
+        let said =
+            [(1, 0), (1, 59_999), (2, 59_999), (1, 60_000)].map(|(what, at)| paused.may(what, Moment(at)));
+        assert_eq!(said, [true, false, true, true]);
+        // Beyond the bound nothing is said.
+        let count = (100..200).filter(|what| paused.may(*what, Moment(60_000))).count();
+        assert_eq!(count, PAUSED_MAX - 2);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! reload -> terms: octets -> Cache::resize
-//! thread, each 200 ms -> Cache::tend: some entries move -> more? again -> a class has moved: terms with the new table, workers are woken and take them -> its old memory goes -> again
+//! thread, each 200 ms, each second while there is nothing to do -> Cache::tend: some entries move -> more? again -> a class has moved: terms with the new table, workers are woken and take them -> its old memory goes -> again
 //! ```
 
 use std::io;
@@ -15,8 +15,10 @@ use cache::Tended;
 use super::{Recursion, Terms};
 use crate::text::grouped;
 
-/// How often the cache is looked after: as often as a shard may be divided otherwise.
+/// How often the cache is looked after while there is something to do: as often as a shard may be divided otherwise.
 const TENDED_EACH: Duration = Duration::from_millis(200);
+/// How often it is looked whether there is: each time wakes a processor, for 40 us.
+const IDLE_EACH: Duration = Duration::from_secs(1);
 
 impl Recursion {
     /// Has the cache take other memory from now on: it moves in the second that follows.
@@ -34,23 +36,26 @@ impl Recursion {
         let recursion = Arc::downgrade(self);
         let tend = move || {
             while let Some(recursion) = recursion.upgrade() {
-                recursion.tend_cache();
+                let is_idle = recursion.tend_cache();
                 drop(recursion);
-                thread::sleep(TENDED_EACH);
+                thread::sleep(if is_idle { IDLE_EACH } else { TENDED_EACH });
             }
         };
         thread::Builder::new().name("cache size".into()).spawn(tend).map(drop)
     }
 
-    fn tend_cache(&self) {
-        let mut was_held = false;
+    /// Whether there was nothing to do.
+    fn tend_cache(&self) -> bool {
+        let (mut was_held, mut is_idle) = (false, true);
         loop {
-            match self.cache().tend(self.now()) {
-                Tended::Idle => return,
+            let tended = self.cache().tend(self.now());
+            is_idle &= tended == Tended::Idle;
+            match tended {
+                Tended::Idle => return is_idle,
                 // Whoever waits for a lock that this has had gets it first.
                 Tended::More => thread::yield_now(),
                 // A worker that has been at one query for seconds: it is tried again later.
-                Tended::Held if was_held => return,
+                Tended::Held if was_held => return false,
                 Tended::Held => {
                     self.change(|_| {});
                     // Workers that have nothing to do look at their terms too.

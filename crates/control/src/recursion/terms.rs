@@ -31,7 +31,7 @@ const PORT_TLS: u16 = 853;
 /// Port of an address that names none.
 const PORT_PLAIN: u16 = 53;
 
-/// See the module.
+/// The settings of the resolver, checked and made ready for workers.
 #[derive(Clone)]
 pub(crate) struct Terms {
     /// Another for each change.
@@ -60,6 +60,8 @@ pub(crate) struct Terms {
     pub(super) seeds: Option<Arc<[Managed]>>,
     /// What those have to show that are asked over TLS.
     pub(super) secured: Secured,
+    /// The access lists whose clients may recurse, for operators.
+    pub(super) clients: Arc<[String]>,
 }
 
 impl Terms {
@@ -87,6 +89,7 @@ impl Terms {
             resolve,
             upstream: upstream(resolver),
             secured: Secured::new(settings)?,
+            clients: settings.access.recursion.texts().iter().map(|text| text.to_string()).collect(),
         })
     }
 

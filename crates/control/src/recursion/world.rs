@@ -106,6 +106,10 @@ impl World for Outside<'_, '_> {
         self.replies.said.distrusted(server, self.time.now);
     }
 
+    fn unproved(&mut self, zone: &Name) {
+        self.replies.said.unproved(zone, self.time.now);
+    }
+
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
         let known = (&self.terms.policy, &*self.terms.cache);
         self.replies.done(waiter, outcome, known, self.time, self.driver);

@@ -1,5 +1,6 @@
 //! The thread that makes data of what was transferred: packs of zones as a whole, work for the changer of differences.
 
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -7,16 +8,17 @@ use std::thread::JoinHandle;
 
 use transfer::incoming::{Done, Fault, Outcome, Place, Soa, Stop};
 use transfer::refresh::{Answer, Job};
-use wire::NameBuf;
+use wire::{Name, NameBuf};
 use zone::build::Problem;
-use zone::{Pack, PackBuilder, TextStamp};
+use zone::change::Condenser;
+use zone::{Change, Pack, PackBuilder, TextStamp};
 
 use super::Message;
 use super::former::Former;
 use super::past::Came;
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, NotTaken, Told, What};
-use crate::findings::{Digest, Findings, examine_transferred};
+use crate::findings::{Digest, Findings, examine_digest, examine_transferred};
 use crate::load::{OWN_PACK_OCTETS, SEEDS_MAX, store};
 use crate::read::ZoneText;
 use crate::secondary::Report;
@@ -24,6 +26,9 @@ use crate::system::random;
 
 /// Zones as a whole that are put into one pack: what waits while the disk is at work comes together.
 const ZONES_A_PACK: usize = 256;
+
+/// Octets of several differences as one, at most: as of those that are sent. With more all of the zone is asked for.
+const CONDENSED_OCTETS_MAX: usize = 8 << 20;
 
 /// Starts the thread. It ends when nobody can send reports any more.
 pub(super) fn start(
@@ -105,12 +110,14 @@ fn take(controller: &Controller, report: Report, tell: &Tell<'_>) -> Option<Whol
         }
     };
     match (outcome, contents) {
-        // All of it is asked for, when its settings were others as this was asked for.
-        (Outcome::Changes(_), _) if controller.digest_of(&zone) != Digest::Ignore => {
-            tell.tell(job, stopped(Fault::Mismatch));
-            None
-        }
         (Outcome::Changes(changes), _) => {
+            let changes = match digested(controller, &zone, changes, &from) {
+                Ok(changes) => changes,
+                Err(fault) => {
+                    tell.tell(job, stopped(fault));
+                    return None;
+                }
+            };
             controller.catalogs.coming(&zone, &changes);
             let told = told(tell.done.clone(), (job, came), soa, expire);
             let former = tell.former.clone();
@@ -119,7 +126,7 @@ fn take(controller: &Controller, report: Report, tell: &Tell<'_>) -> Option<Whol
             None
         }
         (_, Some(contents)) => {
-            let text = ZoneText::transferred(contents, from, counts.out_of_zone);
+            let text = ZoneText::transferred(contents, &from, counts.out_of_zone);
             let digest = controller.digest_of(&zone);
             let anchors = if digest == Digest::Ignore { Arc::default() } else { controller.anchors() };
             match examine_transferred(&text, (digest, &anchors)) {
@@ -136,6 +143,42 @@ fn take(controller: &Controller, report: Report, tell: &Tell<'_>) -> Option<Whol
             None
         }
     }
+}
+
+/// What is served of differences of a zone whose digest is looked at: one difference, as versions on the way are no more verified than any other, and only if what they lead to is what
+/// its publisher digested. All of the zone is read for that. `from`: who sent them.
+fn digested(
+    controller: &Controller,
+    zone: &Name,
+    changes: Vec<Change>,
+    from: &dyn Display,
+) -> Result<Vec<Change>, Fault> {
+    let digest = controller.digest_of(zone);
+    if digest == Digest::Ignore {
+        return Ok(changes);
+    }
+    let change = one(changes).ok_or(Fault::Mismatch)?;
+    let mut apart = controller.apart(zone).ok_or(Fault::NotNow)?;
+    apart.apply(&change).map_err(|_| Fault::Mismatch)?;
+    match examine_digest(&apart.newest(), from, (digest, &controller.anchors())) {
+        // Zeros in the place of octets are in no digest that is right by them.
+        Ok(()) => Ok(vec![change]),
+        Err((None, _)) => Err(Fault::NotNow),
+        Err((Some(check), line)) => {
+            tracing::debug!(%zone, "zone {zone}: serial {}: {line}", change.serial_after());
+            Err(Fault::Misleading(check))
+        }
+    }
+}
+
+/// All of these as one. `None`: it would be too large, or they do not follow each other.
+fn one(mut changes: Vec<Change>) -> Option<Change> {
+    if changes.len() == 1 {
+        return changes.pop();
+    }
+    let mut condenser = Condenser::new(CONDENSED_OCTETS_MAX);
+    changes.iter().try_for_each(|change| condenser.add(change)).ok()?;
+    condenser.into_change().ok()
 }
 
 /// Puts zones into packs, which are stored before anybody sees them if the zones persist, and serves them.
@@ -183,10 +226,9 @@ fn pack(zones: &[Whole]) -> Packed {
         numbers.clear();
         for zone in zones {
             let number = builder.zone_count();
-            let Findings { errors, warnings, .. } = zone.findings;
-            match builder
-                .add_zone(&zone.text.contents, TextStamp { errors, warnings, ..TextStamp::default() })
-            {
+            let Findings { errors, warnings, is_digested, .. } = zone.findings;
+            let stamp = TextStamp { errors, warnings, is_digested, ..TextStamp::default() };
+            match builder.add_zone(&zone.text.contents, stamp) {
                 Ok(()) => numbers.push(Some(number)),
                 Err(problems) if problems.contains(&Problem::PackFull) && number > 0 => break,
                 Err(_) => numbers.push(None),

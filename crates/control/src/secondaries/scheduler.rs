@@ -22,7 +22,6 @@ use super::{Command, Message, Notice, schedule_settings, shares};
 use crate::command::TransfersIn;
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, What};
-use crate::findings::Digest;
 use crate::secondary::{Clock, Prober, Report, Task, Transfers};
 use crate::settings::SecondarySettings;
 
@@ -244,9 +243,8 @@ impl Scheduler {
                     let asked = match (zone, primary) {
                         (Some(zone), Some(primary)) => {
                             let limits = self.limits_of(&job);
-                            let is_whole = controller.digest_of(&zone) != Digest::Ignore;
                             let primary = Arc::new(primary);
-                            self.ask(controller, Task { job, zone, primary, limits, is_whole })
+                            self.ask(controller, Task { job, zone, primary, limits })
                         }
                         _ => Err(io::ErrorKind::NotFound.into()),
                     };
@@ -271,7 +269,7 @@ impl Scheduler {
             let zone = self.zones.zones.get(&number).filter(|_| self.schedule.is_expired(number));
             let Some(Zone { name, .. }) = zone else { continue };
             if controller.expire(name) {
-                tracing::error!(zone = %name, "zone {name}: expired, as no primary has confirmed it for as long as its SOA record says; queries for it get SERVFAIL");
+                tracing::error!(zone = %name, "zone {name}: expired, as no primary has confirmed it for as long as its SOA record says; queries for it get SERVFAIL, or, of a mirror, its servers are asked");
             }
         }
     }
@@ -377,11 +375,19 @@ impl Scheduler {
                 tracing::debug!(zone = %name, "zone {name}: server {primary} {stop}");
             }
             Answer::Stopped(stop) => {
-                if std::mem::replace(&mut zone.is_troubled, true) {
-                    tracing::debug!(zone = %name, "zone {name}: server {primary} {stop}");
+                let is_misleading = matches!(stop.fault, Fault::Misleading(_));
+                let stays = match (self.schedule.serial(job.zone), is_misleading) {
+                    (_, true) => "; all of it is asked for".to_owned(),
+                    (Some(serial), _) => format!("; serial {serial} stays"),
+                    (None, _) => String::new(),
+                };
+                if zone.is_troubled {
+                    tracing::debug!(zone = %name, "zone {name}: server {primary} {stop}{stays}");
                 } else {
-                    tracing::warn!(zone = %name, "zone {name}: server {primary} {stop}");
+                    tracing::warn!(zone = %name, "zone {name}: server {primary} {stop}{stays}");
                 }
+                // What comes of that is said too.
+                zone.is_troubled |= !is_misleading;
             }
         }
     }

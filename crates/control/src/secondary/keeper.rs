@@ -152,7 +152,7 @@ impl Keeper {
             };
             let primary = Arc::clone(&self.primaries[usize::from(job.primary)]);
             let zone = self.names[job.zone as usize].clone();
-            let task = Task { job, zone, primary, limits: self.limits, is_whole: false };
+            let task = Task { job, zone, primary, limits: self.limits };
             if job.is_udp { self.prober.push(task) } else { self.transfers.push(task) }
         }
     }

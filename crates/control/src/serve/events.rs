@@ -128,7 +128,11 @@ pub(super) fn watch_expiry(controller: &Arc<Controller>) {
 
 /// Tells the service manager that a start or reload is over; returns what is served.
 pub(super) fn ready(controller: &Controller) -> String {
-    let status = format!("serving {}", zones_text(controller));
+    let status = match (&controller.recursion, controller.zones.read().count()) {
+        (Some(_), 0) => "serving as a resolver, without zones".into(),
+        (Some(_), _) => format!("serving {}, and as a resolver", zones_text(controller)),
+        (None, _) => format!("serving {}", zones_text(controller)),
+    };
     tell(controller.notifier.get(), |notifier| notifier.ready(&status));
     status
 }

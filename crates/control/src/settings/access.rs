@@ -291,6 +291,17 @@ impl Settings {
         self.sections_of_zones().map(|(.., zone)| zone.own_lists()).filter(|own| !own.is_empty())
     }
 
+    /// Whether what is stored of zones may be served before it is known which sections they are of: none of these names lists for queries, says that nobody is answered, or requires
+    /// digests.
+    pub(crate) fn may_serve_stored(&self) -> bool {
+        !self.has_own_queries() && !self.requires_digests()
+    }
+
+    /// Whether sections of zones require digests.
+    pub(crate) fn requires_digests(&self) -> bool {
+        self.sections_of_zones().any(|(.., zone)| zone.digest() == Digest::Require)
+    }
+
     /// Whether sections of zones name lists for queries, or say that nobody is answered: what is kept of zones may not be served before these are known.
     pub(crate) fn has_own_queries(&self) -> bool {
         self.sections_of_zones().any(|(.., zone)| zone.mirror || !zone.allow_query.is_empty())

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use auth::access::Prefix;
-use wire::NameBuf;
+use wire::{Name, NameBuf};
 
 use super::access::prefix;
 use super::declare::section;
@@ -52,8 +52,8 @@ section! {
         /// Memory for what is learned, all of it: names, denials, zone cuts, servers, keys. A change moves what is kept; of what there is no more room for, that goes which was not
         /// asked for lately.
         cache_octets: u64 = 256 << 20, Range::Number("octets", CACHE_OCTETS_MIN, CACHE_OCTETS_MAX), live;
-        /// Folder for what outlives the process: what was learned, the states of trust anchors (RFC 5011), negative trust anchors. Empty: the cache begins empty, and trust anchors are those of
-        /// the settings or built in.
+        /// Folder for what outlives the process: what was learned, the states of trust anchors (RFC 5011), negative trust anchors. One server's own: a second one does not start with it. Empty: the
+        /// cache begins empty, and trust anchors are those of the settings or built in.
         state_directory: PathBuf = PathBuf::new(), Range::Any, start;
         /// The longest that anything is kept, whatever its TTL.
         ttl_max_seconds: u32 = 86_400, TTL, live;
@@ -115,7 +115,7 @@ section! {
         dns64_exclude: Names = Names::default(), PREFIXES, live;
         /// Networks whose clients get such addresses. Empty: all who may recurse.
         dns64_clients: Names = Names::default(), PREFIXES, live;
-        /// How many questions that nothing is known of are found out a second for one network of clients (`prefix-v4`, `prefix-v6` of `[tcp]`), by each worker; 0: as many as come.
+        /// How many questions that nothing is known of are found out a second for one network of clients (of 24 bits of IPv4 addresses, 56 of IPv6), by each worker; 0: as many as come.
         misses_per_second: u32 = 0, Range::Number("questions", 0, 1_000_000), live;
         /// Whether the log has a line for each question that came to SERVFAIL, with why; ten a second of each worker at most.
         log_failures: bool = false, Range::Any, live;
@@ -169,7 +169,7 @@ section! {
         /// records of the zone's own name (`redirect`), NXDOMAIN or NODATA whatever there is (`nxdomain`, `nodata`), the addresses 0.0.0.0 and :: (`null`), REFUSED
         /// (`refuse`), or nothing at all (`drop`).
         kind: String = "static".into(), Range::OneOf(&LOCAL_KINDS), live;
-        /// Records as in zone files, names relative to the zone's: `"printer 3600 A 192.0.2.9"`.
+        /// Records as in zone files, names relative to the zone's: `"printer A 192.0.2.9"`, or with a TTL `"printer 60 A 192.0.2.9"`; without, it is 3600 seconds.
         records: Names = Names::default(), Range::TextsOrNone("a record such as \"printer 3600 A 192.0.2.9\""), live;
         /// Whether the log has a line for each query for its names, with who asked; ten a second of each worker at most.
         log: bool = false, Range::Any, live;
@@ -221,6 +221,15 @@ fn check_servers(name: &Option<NameBuf>, addresses: &[SocketAddr]) -> Result<(),
 /// What is wrong with a local zone as a whole.
 pub(super) fn check_local(local: &LocalZoneSettings) -> Result<(), &'static str> {
     if local.name.is_none() { Err("expected `name`, found none") } else { Ok(()) }
+}
+
+/// Seconds that a record of a local zone lives that says nothing else: an hour, as most zones of people have it.
+const LOCAL_TTL_SECONDS: u32 = 3_600;
+
+/// The records of a line of a local zone.
+pub(crate) fn local_records(line: &str, zone: &Name) -> Result<Vec<zonefile::RecordBuf>, zonefile::Report> {
+    let options = zonefile::Options { default_ttl: Some(LOCAL_TTL_SECONDS), ..zonefile::Options::new(zone) };
+    zonefile::records_by(line, &options)
 }
 
 /// The first and the last port of `FIRST-LAST`.
@@ -299,6 +308,9 @@ mod tests {
             found[2],
             "f:3:77: records: \"\": 1: expected at least one record, found the end of the file"
         );
+        let ttls = ["a A 192.0.2.1", "a 60 A 192.0.2.1", "a 1d IN A 192.0.2.1"]
+            .map(|line| local_records(line, Name::root()).unwrap()[0].ttl);
+        assert_eq!(ttls, [3_600, 60, 86_400]);
     }
 
     #[test]

@@ -346,7 +346,8 @@ section! {
         mirror: bool = false, Range::Any, live;
         /// What becomes of the digest of the zone in its ZONEMD record (RFC 8976) when it is read or transferred: `ignore`; `verify`, so that a zone with a wrong one is not
         /// taken, and the one before stays; `require`, so that one without is not taken either. Where a trust anchor of the resolver is of this very zone, as that of the root is, its SOA and ZONEMD records have to
-        /// be signed by a key that it leads to as well, and that there is no ZONEMD record has to be proved. Zones that are verified are transferred as a whole each time. Left out: `verify` for mirrors, else `ignore`.
+        /// be signed by a key that it leads to as well, and that there is no ZONEMD record has to be proved. What has changed (IXFR) is verified
+        /// before it is served, for which all of the zone is read; with `require`, what is stored is verified at a start, unless it was when it was stored. Left out: `verify` for mirrors, else `ignore`.
         zonemd: String = String::new(), Range::OneOf(Digest::WORDS), live;
         /// Which clients may query the zone, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;

@@ -228,6 +228,9 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
     let cache = controller.recursion.as_ref().and_then(|recursion| recursion.hand());
     let has_cache = cache.is_some();
     descriptors.extend(cache.map(OwnedFd::from));
+    let state_lock = controller.recursion.as_ref().map(|recursion| recursion.lock()).transpose()?.flatten();
+    let has_state_lock = state_lock.is_some();
+    descriptors.extend(state_lock.map(OwnedFd::from));
     let (mut added, mut listed) = (Vec::new(), Vec::new());
     for zone in changing.commanded.added() {
         let Source::File(path) = &zone.source else { continue };
@@ -245,6 +248,7 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
         control,
         has_lock,
         has_cache,
+        has_state_lock,
         added,
         listed,
         removed: changing.commanded.removed().map(ToString::to_string).collect(),

@@ -18,6 +18,7 @@ use super::words::{ABSENT_MAX, FORMAT, FORMAT_MIN, Offer, Ready, Word, grouped};
 use super::{FROM, STEP_WAIT};
 use crate::commanded::Commanded;
 use crate::controller::{Change, Controller};
+use crate::disk::Locks;
 use crate::fault::Faults;
 use crate::identity::keep_secret;
 use crate::progress::Progress;
@@ -40,7 +41,7 @@ pub(crate) struct Taking {
     pub(crate) version: String,
     pub(crate) sockets: Vec<Handed>,
     pub(crate) control: Option<ControlSocket>,
-    pub(crate) lock: Option<File>,
+    pub(crate) locks: Locks,
     /// What its resolver has learned.
     pub(crate) cache: Option<File>,
     commanded: Commanded,
@@ -93,12 +94,13 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let one = |line: &str| vec![format!("what process {from} hands over: {line}")];
     let received = channel.receive(Some(STEP_WAIT)).map_err(|error| one(&error.to_string()))?;
     let Some((Word::Offer(offer), descriptors)) = received else { return Err(one("there is nothing")) };
-    let Offer { format, version, sockets, control, has_lock, has_cache, added, listed, removed, secret } =
-        *offer;
+    let Offer { format, version, sockets, control, has_lock, has_cache, has_state_lock, .. } = *offer;
+    let (added, listed, removed, secret) = (offer.added, offer.listed, offer.removed, offer.secret);
     if !(FORMAT_MIN..=FORMAT).contains(&format) {
         return Err(one(&format!("format {format} is not known (version {version}); start anew instead")));
     }
-    let others = [control.is_some(), has_lock, has_cache].map(usize::from).iter().sum::<usize>();
+    let others =
+        [control.is_some(), has_lock, has_cache, has_state_lock].map(usize::from).iter().sum::<usize>();
     if descriptors.len() != sockets.len() + others {
         return Err(one("there are not as many descriptors as described"));
     }
@@ -121,7 +123,8 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
         None => None,
     };
     let mut file = |is_there: bool| if is_there { descriptors.next().map(File::from) } else { None };
-    let (lock, cache) = (file(has_lock), file(has_cache));
+    let (packs, cache) = (file(has_lock), file(has_cache));
+    let locks = Locks { packs, state: file(has_state_lock) };
     let mut zones = Vec::new();
     let name_of = |text: &String| NameBuf::from_text(text).map_err(|_| one(&format!("{text:?} is no name")));
     for (name, file) in added {
@@ -142,7 +145,7 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let removed = removed.iter().map(name_of).collect::<Result<Vec<NameBuf>, _>>()?;
     let commanded = Commanded::of(zones, removed);
     let channel = Arc::clone(channel);
-    Ok(Taking { channel, from, version, sockets, control, lock, cache, commanded, words })
+    Ok(Taking { channel, from, version, sockets, control, locks, cache, commanded, words })
 }
 
 fn unix_listener(descriptor: OwnedFd) -> io::Result<UnixListener> {
@@ -203,7 +206,9 @@ impl Taking {
         let mut changing = controller.change();
         changing.commanded = std::mem::take(&mut self.commanded);
         progress.show_while(|| {
-            let is_served = controller.serve_stored(&progress) > 0;
+            // Where digests are required it has to be known of which zones first.
+            let may_be_served = !changing.settings.requires_digests();
+            let is_served = may_be_served && controller.serve_stored(&progress) > 0;
             if is_served {
                 controller.say_what_is_stored();
             }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 
 /// The format of these words. Another one is refused, before anything has changed.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// The oldest that is understood: what was added since is not there in it.
 pub(super) const FORMAT_MIN: u32 = 1;
@@ -50,9 +50,12 @@ pub(super) struct Offer {
     pub(super) control: Option<ControlLine>,
     /// Whether the next descriptor is the lock of the pack folder.
     pub(super) has_lock: bool,
-    /// Whether the last descriptor is what the resolver has learned, a file; from format 2 on.
+    /// Whether the next descriptor is what the resolver has learned, a file; from format 2 on.
     #[serde(default)]
     pub(super) has_cache: bool,
+    /// Whether the last descriptor is the lock of the resolver's folder; from format 3 on.
+    #[serde(default)]
+    pub(super) has_state_lock: bool,
     /// Names and files of zones added by command.
     pub(super) added: Vec<(String, String)>,
     /// Of some of these, by number: the catalog that lists them, and their groups.

@@ -9,6 +9,7 @@
 //! ```
 
 mod arrivals;
+mod fresh;
 mod pool;
 mod ports;
 mod receive;
@@ -28,7 +29,8 @@ use rustix::io::Errno;
 use sync::random::Unguessable;
 
 pub use arrivals::{ARRIVAL_OCTETS_MAX, Arrival, Arrivals};
-pub use pool::{Need, PathId};
+pub use fresh::Need;
+pub use pool::PathId;
 pub use ports::{PORTS_MIN, Ports, TooFewPorts};
 pub use settings::{POOL_FLOOR, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
 pub use stream::UNSENT_OCTETS_MAX;

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags};
 use sync::random::Unguessable;
 
-use super::settings::{FRESH_PER_SECOND_MAX, Share, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
+use super::fresh::{Allowance, Need};
+use super::settings::{Share, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
 use super::socket::{self, Family};
 use super::{Unsent, unsent};
 use crate::counters::Counters;
@@ -52,24 +53,6 @@ pub(super) const CROWDED_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// How often those that are too old are looked for.
 pub(super) const SWEEP_PAUSE: Duration = Duration::from_secs(1);
-
-/// Part of a second whose fresh sockets may be opened at once: questions come in bursts. And the part in which demand is counted.
-const FRESH_BURST: u32 = 10;
-
-/// Beyond so many times what is paid for, fresh sockets are for one question in many: each is a fortieth of a millisecond, and an attacker who must take the ports of the
-/// pool as known loses nothing by the few others. Then a part of them is enough,
-const FRESH_WORTH: u32 = 4;
-/// one of so many: those who guess do not know which question has one.
-const SCARCE_PART: u32 = 4;
-
-/// What a question wants of its socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// One of its own before others have one: nothing else protects its answer, or the answer matters for many.
-    Fresh,
-    /// One of its own if there are more than those others may want: it has a cookie, or is one of a flood.
-    Any,
-}
 
 /// Which socket a question left by. The generation tells it from an earlier one in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -138,38 +121,8 @@ pub(super) struct Pool {
     needed: [Instant; 2],
     /// Fresh sockets in the order of their opening; those that are closed too, until they are first.
     fresh: VecDeque<PathId>,
-    rate: Rate,
-    /// The same while far more is asked than it pays for.
-    scarce: Rate,
-    demand: Demand,
+    allowance: Allowance,
     next_sweep: Option<Instant>,
-}
-
-/// Whether far more is asked than fresh sockets are paid for: by the tenth of a second before, or this one already.
-#[derive(Debug)]
-struct Demand {
-    since: Instant,
-    asked: u32,
-    was_high: bool,
-}
-
-impl Demand {
-    fn new(now: Instant) -> Self {
-        Self { since: now, asked: 0, was_high: false }
-    }
-
-    /// One more question, where so many a second have a fresh socket.
-    fn is_high(&mut self, fresh_per_second: u32, now: Instant) -> bool {
-        let high = fresh_per_second.saturating_mul(FRESH_WORTH) / FRESH_BURST;
-        let span = Duration::from_secs(1) / FRESH_BURST;
-        let passed = now.saturating_duration_since(self.since);
-        if passed >= span {
-            let is_next = passed < 2 * span;
-            *self = Self { since: now, asked: 0, was_high: is_next && self.asked > high };
-        }
-        self.asked = self.asked.saturating_add(1);
-        self.was_high || self.asked > high
-    }
 }
 
 impl Pool {
@@ -183,9 +136,7 @@ impl Pool {
             renewal: [renewal(share, now), renewal(share, now)],
             needed: [now; 2],
             fresh: VecDeque::new(),
-            rate: rate(settings, 1, now),
-            scarce: rate(settings, SCARCE_PART, now),
-            demand: Demand::new(now),
+            allowance: Allowance::new(settings, now),
             next_sweep: None,
         }
     }
@@ -199,7 +150,7 @@ impl Pool {
         counters: &Counters,
     ) {
         self.share = share;
-        (self.rate, self.scarce) = (rate(settings, 1, now), rate(settings, SCARCE_PART, now));
+        self.allowance.configure(settings, now);
         self.renewal = [renewal(share, now), renewal(share, now)];
         for family in [Family::V4, Family::V6] {
             while self.retire_oldest(family, counters) {}
@@ -255,11 +206,7 @@ impl Pool {
 
     /// A socket for a question, opened for it or not.
     fn take(&mut self, server: SocketAddr, need: Need, means: &mut Means<'_>) -> Result<u32, Unsent> {
-        let (rate, part) = match self.demand.is_high(fresh_per_second(means.settings), means.now) {
-            true => (&mut self.scarce, SCARCE_PART),
-            false => (&mut self.rate, 1),
-        };
-        if rate.take_above(kept_for_others(need, means.settings, part), means.now) {
+        if self.allowance.take(need, means.settings, means.now) {
             match self.open_fresh(server, means) {
                 Err(Unsent::Sockets) => {}
                 outcome => return outcome,
@@ -464,29 +411,6 @@ impl Pool {
     pub(super) fn fresh_listed(&self) -> usize {
         self.fresh.len()
     }
-}
-
-/// Fresh sockets that may be opened at once.
-fn fresh_per_second(settings: &UpstreamSettings) -> u32 {
-    settings.fresh_per_second.min(FRESH_PER_SECOND_MAX)
-}
-
-/// Fresh sockets that must be left for questions with more need.
-fn kept_for_others(need: Need, settings: &UpstreamSettings, part: u32) -> u32 {
-    match need {
-        Need::Fresh => 0,
-        Need::Any => burst(settings, part) / 2,
-    }
-}
-
-fn burst(settings: &UpstreamSettings, part: u32) -> u32 {
-    fresh_per_second(settings).div_ceil(FRESH_BURST * part)
-}
-
-/// One of so many parts of the fresh sockets that are paid for.
-fn rate(settings: &UpstreamSettings, part: u32, now: Instant) -> Rate {
-    let pause = Duration::from_secs(1).saturating_mul(part).checked_div(fresh_per_second(settings));
-    Rate::new(burst(settings, part), pause.unwrap_or(Duration::MAX), now)
 }
 
 /// A pool is replaced in [`POOL_AGE_MAX`], evenly.

@@ -23,7 +23,7 @@ use validate::Anchors;
 use wire::header::{HEADER_OCTETS, QR};
 use wire::iana::{algorithm, rtype};
 use wire::name::NameRooms;
-use wire::rrset::{RdataList, RdataListBuf, Rrset, RrsetList, RrsetListBuf};
+use wire::rrset::{RdataList, RdataListBuf, Rrset, RrsetListBuf};
 use wire::{Address, NameBuf, Transport};
 
 /// Zones below `bed.example.`.
@@ -40,12 +40,21 @@ pub enum Answers {
     Unanchored,
     /// Signed, and each zone has an anchor: a signature an answer, which is remembered from the second time on.
     Signed,
+    /// There is no such name, says the zone's SOA; validation is off.
+    Absent,
+    /// There is no such name, by the one NSEC record of a zone that has an anchor, which is known: nobody is asked (RFC 8198).
+    Denied,
 }
 
 impl Answers {
     /// All, with their names.
-    pub const ALL: [(&'static str, Answers); 3] =
-        [("plain", Answers::Plain), ("unanchored", Answers::Unanchored), ("signed", Answers::Signed)];
+    pub const ALL: [(&'static str, Answers); 5] = [
+        ("plain", Answers::Plain),
+        ("unanchored", Answers::Unanchored),
+        ("signed", Answers::Signed),
+        ("absent", Answers::Absent),
+        ("denied", Answers::Denied),
+    ];
 }
 
 struct Bench {
@@ -117,6 +126,7 @@ pub struct Misses {
     queries: Vec<Vec<u8>>,
     /// RDATA of the RRSIG record of each answer.
     signatures: Vec<Vec<u8>>,
+    answers: Answers,
     next: usize,
 }
 
@@ -140,14 +150,9 @@ fn put_cut(cache: &Cache, zone: &str, parent_labels: u8, now: Moment) {
     let entry = Entry {
         kind: Kind::Cut,
         rank: Rank::Referral,
-        security: Security::Insecure,
-        ede: None,
-        stored: now,
-        ttl: 86_400,
         zone_labels: parent_labels,
-        rdatas: rdatas.list(),
-        signatures: RdataList::EMPTY,
         beside: glue.list(),
+        ..Entry::data(rdatas.list(), now, 86_400)
     };
     assert!(cache.put(&Key { name: &name(zone), subject: Subject::Cut }, &entry, now, now));
 }
@@ -155,10 +160,12 @@ fn put_cut(cache: &Cache, zone: &str, parent_labels: u8, now: Moment) {
 impl Misses {
     /// Nothing is known but where the zones are.
     pub fn new(answers: Answers) -> Misses {
-        let cache = Cache::new();
+        // Of small ones the denials of a hundred zones do not fit into their part.
+        let octets = if answers == Answers::Denied { 64 << 20 } else { 8 << 20 };
+        let cache = Cache::with(&cache::Settings { octets, ..Default::default() }, [1, 2, 3]);
         let now = Moment(1_000_000);
         let mut settings = Settings {
-            is_validating: answers != Answers::Plain,
+            is_validating: !matches!(answers, Answers::Plain | Answers::Absent),
             anchors: Anchors::new(),
             hints: vec![[192, 0, 9, 1].into()],
             not_servers: Vec::new(),
@@ -166,6 +173,10 @@ impl Misses {
         };
         let signatures = match answers {
             Answers::Signed => sign(&cache, &mut settings.anchors, now),
+            Answers::Denied => {
+                deny(&cache, &mut settings.anchors, now);
+                Vec::new()
+            }
             _ => Vec::new(),
         };
         put_cut(&cache, ".", 0, now);
@@ -181,6 +192,7 @@ impl Misses {
             resolver: Resolver::new(settings, 1),
             queries: queries.collect(),
             signatures,
+            answers,
             bench: Bench {
                 time: Time { now, wall: u64::from(sim::BEGIN_UNIX_SECONDS) },
                 random: 4711,
@@ -219,8 +231,12 @@ impl Misses {
             }
             self.next += 1;
             self.ask(number);
-            answer_to(&self.bench.question, self.signatures.get(number), &mut answer);
-            let from = self.bench.to.take().unwrap();
+            // What is denied is answered by now.
+            let Some(from) = self.bench.to.take() else { continue };
+            match self.answers {
+                Answers::Absent => denial_of(&self.bench.question, &mut answer),
+                _ => answer_to(&self.bench.question, self.signatures.get(number), &mut answer),
+            }
             let received = Received { path: Path(7), from, octets: &answer, is_cut: false };
             self.resolver.datagram(&received, &mut self.bench);
         }
@@ -264,16 +280,10 @@ fn sign(cache: &Cache, anchors: &mut Anchors, now: Moment) -> Vec<Vec<u8>> {
         let (rdatas, signatures): (RdataListBuf, RdataListBuf) =
             (keys.into_iter().collect(), signatures.iter().map(Vec::as_slice).collect());
         let entry = Entry {
-            kind: Kind::Data,
-            rank: Rank::Authoritative,
             security: Security::Unchecked,
-            ede: None,
-            stored: now,
-            ttl: 86_400,
             zone_labels: 3,
-            rdatas: rdatas.list(),
             signatures: signatures.list(),
-            beside: RrsetList::EMPTY,
+            ..Entry::data(rdatas.list(), now, 86_400)
         };
         let key = Key { name: zone, subject: Subject::Unchecked(rtype::DNSKEY) };
         assert!(cache.put(&key, &entry, now, now));
@@ -285,6 +295,33 @@ fn sign(cache: &Cache, anchors: &mut Anchors, now: Moment) -> Vec<Vec<u8>> {
     };
     (0..NAMES).map(one).collect()
 }
+
+/// Has it known of each zone that it has no name but its own.
+fn deny(cache: &Cache, anchors: &mut Anchors, now: Moment) {
+    let signing = Signing { has_single_key: true, algorithms: vec![algorithm::ED25519], ..Signing::new(1) };
+    for zone in (0..ZONES).map(|zone| name(&format!("zone{zone}.bed.example."))) {
+        signing.ds(&zone).iter().for_each(|ds| anchors.add_ds(&zone, ds));
+        let types = [0, 7, 0x22, 0, 0, 0, 0, 3, 0x80];
+        for (rtype, rdata) in [(rtype::SOA, SOA.to_vec()), (rtype::NSEC, [zone.octets(), &types].concat())] {
+            let signatures = sign_set(&zone, &signing, &zone, rtype, 86_400, &[&rdata]);
+            let (rdatas, signatures): (RdataListBuf, RdataListBuf) =
+                ([&rdata[..]].into_iter().collect(), signatures.iter().map(Vec::as_slice).collect());
+            let (rdatas, signatures) = (rdatas.list(), signatures.list());
+            assert!(cache.denials().put(
+                &zone,
+                &Rrset { owner: &zone, rtype, ttl: 86_400, rdatas, signatures },
+                now
+            ));
+        }
+    }
+}
+
+/// RDATA: names of one octet, then five numbers; denials count for a second.
+const SOA: [u8; 22] = {
+    let mut rdata = [0; 22];
+    rdata[21] = 1;
+    rdata
+};
 
 /// What all names have.
 const ADDRESS: [u8; 4] = [192, 0, 2, 1];
@@ -304,5 +341,19 @@ fn answer_to(question: &[u8], signature: Option<&Vec<u8>>, answer: &mut Vec<u8>)
         answer.extend((signature.len() as u16).to_be_bytes());
         answer.extend(signature);
     }
+    answer.extend([0, 0, 41, 4, 208, 0, 0, 0x80, 0, 0, 0]);
+}
+
+/// What a server says of a name that its zone, whose name is one label shorter, does not have: its SOA, for a second, with OPT.
+fn denial_of(question: &[u8], answer: &mut Vec<u8>) {
+    let end = HEADER_OCTETS + question[HEADER_OCTETS..].iter().position(|octet| *octet == 0).unwrap() + 5;
+    let zone = HEADER_OCTETS as u8 + 1 + question[HEADER_OCTETS];
+    answer.clear();
+    answer.extend_from_slice(&question[..2]);
+    answer.extend((QR | 0x0403).to_be_bytes());
+    answer.extend([0, 1, 0, 0, 0, 1, 0, 1]);
+    answer.extend_from_slice(&question[HEADER_OCTETS..end]);
+    answer.extend([0xc0, zone, 0, 6, 0, 1, 0, 0, 0, 1, 0, 22]);
+    answer.extend(SOA);
     answer.extend([0, 0, 41, 4, 208, 0, 0, 0x80, 0, 0, 0]);
 }

@@ -72,8 +72,11 @@ impl Parts {
             return self.add_stale(entry, asked);
         }
         self.security = self.security.worst(entry.security);
-        if entry.security == Security::Bogus {
-            self.note(entry.ede.unwrap_or(ede::DNSSEC_BOGUS));
+        match (entry.security, entry.ede) {
+            (Security::Bogus, ede) => self.note(ede.unwrap_or(ede::DNSSEC_BOGUS)),
+            // Why it counts as not signed, though it is.
+            (Security::Insecure, Some(ede)) => self.note(ede),
+            _ => {}
         }
         let due_ms = match entry.ttl {
             0..PREFETCH_TTL_MIN => u64::from(entry.ttl) * 1000,

@@ -55,6 +55,15 @@ impl Local {
             })
     }
 
+    /// What zone answers a question about a name in lower case from here, and whether it is one of the operator's; `None`: the name is resolved.
+    pub fn answers(&self, name: &Name, qtype: u16) -> Option<(&Name, Kind, bool)> {
+        if self.find(name, qtype).0 == Found::Nothing {
+            return None;
+        }
+        let row = &self.zones[self.zone_of(name)?];
+        Some((&row.zone.name, row.zone.kind, !row.is_built_in))
+    }
+
     fn find_in<'l>(&'l self, row: &'l Row, name: &Name, qtype: u16) -> Found<'l> {
         let zone_name = &row.zone.name;
         if row.has_parent && qtype == rtype::DS && name == &**zone_name {

@@ -223,6 +223,8 @@ fn act(kit: &mut Kit, other: &mut Responder, next: &Next) -> Result<(), TestCase
         Next::Ask { owner, qtype, flags, edns, upper } => {
             let text = if upper { ASKED[owner].to_uppercase() } else { ASKED[owner].to_string() };
             let query = query(&text, TYPES[qtype], flags, edns, b"");
+            let batch = [&query[..], &query[..20], b"", &query, &query];
+            kit.responder.read_ahead(batch.into_iter(), &kit.cache);
             let said = kit.serve(&query);
             let is_due = kit.responder.due().is_some();
             other.forget();

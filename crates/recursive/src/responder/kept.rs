@@ -48,6 +48,7 @@ impl Responder {
         self.counters.hits += 1;
         self.counters.rendered += 1;
         self.counters.secure += u64::from(pasted.is_secure);
+        self.counters.response(pasted.verdict.rcode);
         Some(end)
     }
 }

@@ -1,8 +1,9 @@
 //! What clients get that waited, and responses without records.
 
+use super::find::{count, filter_for};
 use super::here::local;
 use super::made::{goes_on_to_a, made_of, without_made};
-use super::{Replied, Responder, Served, count, filter_for};
+use super::{Replied, Responder, Served};
 use crate::answer::{self, Asked, End, Parts, Stale};
 use crate::outcome;
 use crate::policy::Policy;
@@ -69,7 +70,9 @@ impl Responder {
         counters.stale += u64::from(outcome.is_stale);
         counters.truncated += u64::from(writer.is_truncated());
         let words = outcome.reason.filter(|_| verdict.edes[0].is_some() && verdict.edes == outcome.edes);
-        Replied::Octets(verdict::finish(verdict, (wishes, true), policy, writer, words).unwrap_or(0))
+        Replied::Octets(
+            verdict::finish(counters, verdict, (wishes, true), policy, writer, words).unwrap_or(0),
+        )
     }
 
     /// Tells a client that its query came to nothing for want of time or room.
@@ -132,7 +135,7 @@ impl Responder {
         }
         count(counters, &parts);
         counters.truncated += u64::from(writer.is_truncated());
-        verdict::finish(verdict, (wishes, true), policy, writer, None)
+        verdict::finish(counters, verdict, (wishes, true), policy, writer, None)
     }
 
     /// Tells a client that its query failed, in few octets.
@@ -197,11 +200,11 @@ impl Responder {
         now: Moment,
         room: &mut [u8],
     ) -> Option<usize> {
-        let Responder { question, wishes, suffixes, marks, .. } = self;
+        let Responder { question, wishes, suffixes, marks, counters, .. } = self;
         let asked_for = (&*wishes, class.map(|class| (question.name(), class)));
         let tables = (&mut **suffixes, marks);
         let writer = Writer::new(room, tables, asked_for, wishes.opt(policy), (now, 0))?;
-        verdict::finish(verdict, (wishes, offers), policy, writer, None)
+        verdict::finish(counters, verdict, (wishes, offers), policy, writer, None)
     }
 
     /// Takes up again what a client waits for, such that [`Responder::ask`] says it.

@@ -25,7 +25,7 @@ struct Group {
 
 const EMPTY: Group = Group { ends: Ends::EMPTY, length: 0, before: NONE, after: NONE, pulse: (0, 0) };
 
-/// See the module.
+/// Chains of clients by a hash, the longest of which is known.
 pub(super) struct Groups {
     groups: Box<[Group]>,
     /// First group of each length.

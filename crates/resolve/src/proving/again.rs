@@ -12,12 +12,12 @@ use wire::Name;
 use wire::iana::rtype;
 
 use super::Proof;
-use crate::facts::Fact;
+use crate::known::links::BogusZone;
+use crate::known::lookup::Lookup;
 use crate::limits::BOGUS_TRIES;
-use crate::links::BogusZone;
-use crate::lookup::Lookup;
-use crate::mesh::TaskId;
+use crate::proving::facts::Fact;
 use crate::resolver::Resolver;
+use crate::task::mesh::TaskId;
 use crate::task::{MIRROR, Source, Task};
 use crate::world::World;
 
@@ -63,13 +63,26 @@ impl Resolver {
     }
 
     /// Where a link of the chain is broken, whoever was asked for it, all below it is bogus for a while.
-    pub(super) fn keep_bogus_zone(&mut self, verdict: &Verdict) {
+    pub(super) fn keep_bogus_zone(&mut self, verdict: &Verdict, world: &mut dyn World) {
         let Some(broken) = super::blamed(verdict) else { return };
         // What could not be fetched may be there any moment.
-        if broken.is_in_chain && broken.fault != Fault::Unreachable {
-            let zone = BogusZone { ede: broken.fault.ede(), reason: super::words(broken) };
-            self.broken.keep_bogus(&broken.name.to_lowercase(), zone, self.time.now);
+        if !broken.is_in_chain || broken.fault == Fault::Unreachable {
+            return;
         }
+        let name = broken.name.to_lowercase();
+        if broken.rtype == rtype::DS && !self.is_cut(&name, world) {
+            return;
+        }
+        let zone = BogusZone { ede: broken.fault.ede(), reason: super::words(broken) };
+        self.broken.keep_bogus(&name, zone, self.time.now);
+    }
+
+    /// Whether a name was heard of as a zone cut. Where none is, a denial of its DS that proves nothing says nothing of what is signed at the name and below it: that needs
+    /// no link there. Else one question for a type that is not there, in a zone whose denials are broken, would take the name itself from everybody.
+    fn is_cut(&mut self, name: &Name, world: &mut dyn World) -> bool {
+        let now = self.time.now;
+        let entry = world.cache().get(&Key::cut(name), &mut self.scratch.copied);
+        entry.is_some_and(|entry| entry.ttl_left(now).is_some())
     }
 
     /// Has a DS or DNSKEY RRset that breaks a chain fetched anew, if that was not done a short while ago; then what came of it is in the cache. `None`: it is
@@ -117,14 +130,7 @@ impl Resolver {
 
     /// Whether the zone that has DS or DNSKEY of a name has more than one server.
     fn has_several_servers(&mut self, name: &Name, rtype: u16, world: &mut dyn World) -> bool {
-        let lookup = Lookup {
-            cache: world.cache(),
-            now: self.time.now,
-            is_unchecked: true,
-            is_stale: false,
-            is_for_proof: false,
-            floor: 0,
-        };
+        let lookup = Lookup { is_unchecked: true, ..Lookup::new(world.cache(), self.time.now) };
         let name = name.to_lowercase();
         let owner = if rtype == rtype::DS { name.parent().unwrap_or(&name) } else { &name };
         let scratch = &mut self.scratch;

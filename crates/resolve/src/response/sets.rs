@@ -90,7 +90,7 @@ const SET_BUCKETS: usize = 256;
 /// Records whose places are emptied one by one, for less than all of them take.
 const FEW: usize = 64;
 
-/// See the module.
+/// The RRsets of one message that may be believed, each record found in one look.
 pub(super) struct Sets {
     /// What hashes begin with, so that nobody can choose records that fall together.
     key: u64,

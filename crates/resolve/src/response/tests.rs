@@ -9,7 +9,7 @@ use wire::builder::{Builder, Case, Suffixes};
 use wire::header;
 use wire::iana::{class, rcode, rtype};
 use wire::render::Section;
-use wire::rrset::RrsetListBuf;
+use wire::rrset::{Rrset, RrsetListBuf};
 use wire::{Name, NameBuf};
 
 use super::fuzz::check_scrubbed;

@@ -25,6 +25,26 @@ fn forwarders_with_failover() {
     scene.check_nothing_held();
 }
 
+/// Of two forwarders one is silent: that costs a few questions 0.6 s, and is known then.
+#[test]
+fn a_silent_forwarder_is_known() {
+    let only = ConfiguredKind::Forward { is_first: false };
+    let mut scene = Scene::with(ROOT, |settings| settings.zones.push(forward(".", only, &[5, 6])));
+    scene.serve_so(5, &[], |_, _| None);
+    scene.serve(6, &[("example.test.", EXAMPLE)]);
+    let mut took = Vec::new();
+    for number in 0..40 {
+        let began = scene.net.now;
+        let outcome = scene.resolve(&format!("n{number}.example.test."), rtype::A);
+        assert_eq!(outcome.rcode, rcode::NXDOMAIN);
+        took.push(scene.net.now - began);
+    }
+    assert!(took.iter().all(|took| *took < 800), "{took:?}");
+    // Besides it is tried by chance, seldom.
+    assert!(took.iter().filter(|took| **took > 500).count() <= 4, "{took:?}");
+    scene.check_nothing_held();
+}
+
 #[test]
 fn forward_first() {
     let first = ConfiguredKind::Forward { is_first: true };
@@ -34,6 +54,32 @@ fn forward_first() {
     scene.serve(3, &[("example.test.", EXAMPLE)]);
     check_www(&mut scene);
     assert_eq!((scene.seen(5), scene.seen(3)), (1, 1));
+}
+
+/// Forwarders that are silent are waited for less than clients wait, then the servers are asked; and they are passed over for a while.
+#[test]
+fn forward_first_and_silence() {
+    for forwarders in [&[5][..], &[5, 6]] {
+        let first = ConfiguredKind::Forward { is_first: true };
+        let mut scene = Scene::with(ROOT, |settings| settings.zones.push(forward(".", first, forwarders)));
+        forwarders.iter().for_each(|&number| scene.serve_so(number, &[], |_, _| None));
+        scene.serve(2, &[("test.", TEST)]);
+        scene.serve(3, &[("example.test.", EXAMPLE)]);
+        let began = scene.net.now;
+        check_www(&mut scene);
+        let took = scene.net.now - began;
+        assert!((900..1_500).contains(&took), "{took} ms");
+        let seen = |scene: &Scene| forwarders.iter().map(|&number| scene.seen(number)).sum::<usize>();
+        assert_eq!(seen(&scene), 2);
+        let began = scene.net.now;
+        scene.resolve("txt.example.test.", rtype::TXT);
+        assert!(scene.net.now - began < 500);
+        assert_eq!(seen(&scene), 2, "not asked again so soon");
+        scene.pass(5_000);
+        scene.resolve("other.example.test.", rtype::A);
+        assert_eq!(seen(&scene), 4);
+        scene.check_nothing_held();
+    }
 }
 
 /// An alias out of a forwarded name is asked elsewhere, whatever the forwarder says of its target.

@@ -1,8 +1,8 @@
 //! Responses that wait to be validated: what they hold is counted, and bounded.
 
 use super::scripted::Scene;
-use crate::facts::{Answered, Fact};
 use crate::limits::PROVING_OCTETS_MAX;
+use crate::proving::facts::{Answered, Fact};
 use wire::iana::{rcode, rtype};
 use wire::rrset::{RdataListBuf, RrsetListBuf};
 use wire::{Name, NameBuf, RdataList, Rrset};

@@ -51,7 +51,7 @@ impl ZonePlan {
     }
 }
 
-/// See the module.
+/// What a scenario file says: zones, servers, settings, steps.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Zones in the order of the file.

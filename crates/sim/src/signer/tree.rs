@@ -30,7 +30,7 @@ pub(super) struct Node {
     pub sets: BTreeMap<u16, Set>,
 }
 
-/// See the module. Sort keys order names canonically (RFC 4034 6.1), an ancestor before what is below it.
+/// The names of a zone, with cuts, glue and empty non-terminals. Sort keys order names canonically (RFC 4034 6.1), an ancestor before what is below it.
 pub(super) struct Tree {
     pub apex: NameBuf,
     nodes: BTreeMap<Vec<u8>, Node>,

@@ -25,7 +25,7 @@ const EQUAL_OPEN_MAX: u32 = 5;
 /// Broken rules that are kept: the first is what a failure says.
 const BROKEN_MAX: usize = 10;
 
-/// See the module.
+/// What holds in every world, whatever the scenario, and what was broken of it.
 #[derive(Debug, Default)]
 pub struct Rules {
     /// What was broken, in words, the first one first.

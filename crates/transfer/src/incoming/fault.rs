@@ -75,6 +75,8 @@ pub enum Fault {
     Mismatch,
     /// The differences cannot be put into what is held now, whatever they are: that is damaged, or no change of it can be kept.
     NotNow,
+    /// Differences lead to what cannot be served, as this was found in it.
+    Misleading(Check),
     /// What was transferred is no zone that can be served.
     NoZone,
     /// The same, as this was found in it.
@@ -144,7 +146,7 @@ impl Fault {
         match self {
             Fault::Rcode(rcode::FORMERR | rcode::NOTIMP | rcode::BADVERS) => Remedy::Plainer,
             Fault::Chain { .. } | Fault::Backwards { .. } | Fault::Mismatch | Fault::NotNow => Remedy::Whole,
-            Fault::Limit(Limit::Differences) => Remedy::Whole,
+            Fault::Misleading(_) | Fault::Limit(Limit::Differences) => Remedy::Whole,
             _ => Remedy::Elsewhere,
         }
     }
@@ -233,6 +235,9 @@ impl fmt::Display for Fault {
             Fault::Full => f.write_str("sent more than there is room for"),
             Fault::Mismatch => f.write_str("sent differences that do not fit what is held"),
             Fault::NotNow => f.write_str("sent differences that cannot be put into what is held now"),
+            Fault::Misleading(check) => {
+                write!(f, "sent differences that lead to what cannot be served: {}", check.text())
+            }
             Fault::NoZone => f.write_str("sent what cannot be served"),
             Fault::Unservable(check) => write!(f, "sent what cannot be served: {}", check.text()),
         }

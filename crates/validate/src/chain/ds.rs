@@ -8,7 +8,7 @@ use wire::{Name, Rrset};
 use super::{Held, Known};
 use crate::denial::{Cut, Evidence};
 use crate::fault::Fault;
-use crate::limits::SIGNATURES_OF_RRSET_MAX;
+use crate::limits::{DENIALS_MAX, Limit, SIGNATURES_OF_RRSET_MAX};
 use crate::response::{Response, dname_above};
 use crate::signature::{self, Bench, Verified};
 
@@ -58,6 +58,9 @@ pub(super) fn judge_ds(
             Err(fault) => DsFound::Bogus(fault),
         };
     }
+    if has_too_many_denials(response) {
+        return DsFound::Bogus(Limit::Denials.into());
+    }
     let mut evidence = Evidence::new(apex, iterations_max);
     let (mut ttl_max, mut fault, mut seen) = (u32::MAX, None, None);
     for rrset in response.authority.iter().filter(is_denial) {
@@ -97,6 +100,11 @@ pub(super) fn find_set<'a>(response: &Response<'a>, name: &Name, rtype: u16) -> 
 /// Whether an RRset is one of NSEC or NSEC3 records.
 pub(crate) fn is_denial(rrset: &Rrset<'_>) -> bool {
     matches!(rrset.rtype, rtype::NSEC | rtype::NSEC3)
+}
+
+/// Whether there are more of them than any proof has: then none is verified (NsecTrap, CVE-2026-85501).
+pub(crate) fn has_too_many_denials(response: &Response<'_>) -> bool {
+    response.authority.iter().filter(is_denial).count() > DENIALS_MAX
 }
 
 /// The names that an RRset is said to be signed by.

@@ -161,15 +161,20 @@ impl Validation {
 }
 
 /// The names that may have signed an RRset, at or below the start: deepest first, each once, no more than are tried.
-fn likely_signers<'a>(rrset: &Rrset<'a>, start_labels: usize) -> Vec<&'a Name> {
-    let mut likely: Vec<&Name> = Vec::new();
+fn likely_signers<'a>(rrset: &Rrset<'a>, start_labels: usize) -> impl Iterator<Item = &'a Name> {
+    let mut likely: [Option<&Name>; SIGNERS_OF_RRSET_MAX] = [None; SIGNERS_OF_RRSET_MAX];
     for signer in signers(rrset) {
         let is_likely = may_sign(signer, rrset) && signer.label_count() >= start_labels;
-        if is_likely && !likely.iter().any(|known| known.eq_ignore_case(signer)) {
-            likely.push(signer);
+        if !is_likely || likely.iter().flatten().any(|known| known.eq_ignore_case(signer)) {
+            continue;
+        }
+        // The deepest first; of equals the one that came first.
+        let mut next = Some(signer);
+        for place in &mut likely {
+            if place.map(Name::label_count) < next.map(Name::label_count) {
+                std::mem::swap(place, &mut next);
+            }
         }
     }
-    likely.sort_by_key(|signer| std::cmp::Reverse(signer.label_count()));
-    likely.truncate(SIGNERS_OF_RRSET_MAX);
-    likely
+    likely.into_iter().flatten()
 }

@@ -226,6 +226,7 @@ impl<'c> ZoneBuild<'c> {
             | bit(ZoneRow::NSEC3, !self.denial.is_empty())
             | bit(ZoneRow::NSEC3_PROVES, !self.denial.is_empty() && self.is_secure)
             | bit(ZoneRow::BESIDE_TEXT, stamp.is_beside)
+            | bit(ZoneRow::DIGESTED, stamp.is_digested)
             | bit(ZoneRow::SIGNED, self.is_signed);
         ZoneRow {
             apex: apex_place(pack, self.contents),

@@ -24,6 +24,9 @@ use std::sync::atomic::Ordering;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
 
+/// Owners of a zone that has some, where nobody counts them: more than can go, fewer than overflow.
+const OWNERS_UNCOUNTED: u64 = 1 << 40;
+
 /// A delta that is being made from another one, in steps beside the commits of that.
 pub struct Rebuild {
     to: DeltaWriter,
@@ -104,6 +107,17 @@ impl Rebuild {
         self.to.owners = from.owners;
         self.to.newest.row = self.row(from.newest_box()).encode();
         Ok(self.to)
+    }
+
+    /// A writer of its own of the state `shown`, which is published: to see what a change makes of the zone before anybody else does. Whether a chain of NSEC or NSEC3 records
+    /// begins or ends by a change is not told here, as owners are not counted: who puts it into the zone is.
+    pub fn apart(shown: &Changed) -> Option<DeltaWriter> {
+        let mut rebuild = Rebuild::copy(shown)?;
+        while !rebuild.step(shown, u32::MAX).ok()? {}
+        let view = ZoneView::of_changed(shown)?;
+        rebuild.to.owners = if view.is_secure() || view.has_nsec3_chain() { OWNERS_UNCOUNTED } else { 0 };
+        rebuild.to.newest.row = rebuild.row(shown).encode();
+        Some(rebuild.to)
     }
 
     /// The entries to look at, of at most `rows_max` rows from `next` on, and where to begin next; no list when there are no rows.

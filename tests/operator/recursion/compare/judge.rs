@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use zonda_tests::message::flag;
 use zonda_tests::rtype;
 
 use super::RESOLVERS;
@@ -38,7 +37,7 @@ pub struct Findings {
     pub questions: usize,
     /// How long asking took.
     seconds: u32,
-    /// By Zonda's RCODE, and those with AD, with CD, without RD.
+    /// By Zonda's RCODE, of signed zones and others; by how they were asked; those with AD in the answer.
     counts: BTreeMap<String, usize>,
     /// How many differences each rule explained.
     explained: BTreeMap<String, usize>,
@@ -88,8 +87,11 @@ impl Findings {
     }
 }
 
+/// Whether each zone is signed, bogus or not.
+pub type Zones = BTreeMap<String, bool>;
+
 /// Asks all and compares.
-pub fn judge(questions: &str, most: usize) -> Findings {
+pub fn judge(questions: &str, most: usize, zones: &Zones) -> Findings {
     let questions: Vec<Question> = questions
         .lines()
         .filter_map(|line| line.split_once(' '))
@@ -103,7 +105,7 @@ pub fn judge(questions: &str, most: usize) -> Findings {
     let seconds = heard.iter().map(|heard| heard.seconds).max().unwrap_or(0);
     let mut findings = Findings { questions: questions.len(), seconds, ..Findings::default() };
     for (question, heard) in questions.iter().zip(&heard) {
-        findings.note(question, heard);
+        findings.note(question, heard, zones);
         findings.compare(question, heard, &rules);
     }
     findings
@@ -189,20 +191,59 @@ impl Findings {
         }
     }
 
-    fn note(&mut self, question: &Question, heard: &Heard) {
+    /// Puts what Zonda's log says of a failure beside each difference in which it failed.
+    pub fn explain_failures(&mut self, log: &str) {
+        for words in &mut self.unexplained {
+            let mut asked = words.split(' ');
+            let (Some(name), Some(qtype)) = (asked.next(), asked.next().map(|one| one.trim_end_matches(':')))
+            else {
+                continue;
+            };
+            let begin = format!("SERVFAIL for {name} {qtype}");
+            let is_of_it = |line: &&str| {
+                line.split_once(&begin)
+                    .is_some_and(|(_, why)| why.is_empty() || why.starts_with([',', ':', ' ']))
+            };
+            let lines: Vec<String> =
+                log.lines().filter(is_of_it).map(|line| format!("\n  log: {line}")).collect();
+            *words += &lines.concat();
+        }
+    }
+
+    fn note(&mut self, question: &Question, heard: &Heard, zones: &Zones) {
         let zonda = &heard.said[0];
-        self.count(format!("rcode {}", zonda.rcode));
-        for (is, what) in [
-            (zonda.ad, "with AD"),
-            (question.has(flag::CD), "asked with CD"),
-            (!question.has(flag::RD), "asked without RD"),
-        ] {
-            if is {
-                self.count(what.to_owned());
-            }
+        let zone = if is_of_signed(question, zones) { "signed" } else { "unsigned" };
+        self.count(format!("{zone}, rcode {}", zonda.rcode));
+        question.marks().into_iter().for_each(|mark| self.count(format!("asked:{mark}")));
+        if zonda.ad {
+            self.count("with AD".to_owned());
         }
         if heard.repeated > 0 {
             *self.counts.entry("asked again of peers that failed".to_owned()).or_default() += heard.repeated;
         }
+    }
+}
+
+/// Whether the deepest zone that the name is in is signed. DS is of the one above.
+fn is_of_signed(question: &Question, zones: &Zones) -> bool {
+    let name = question.query.name.to_string().to_lowercase();
+    let mut name = name.as_str();
+    if question.query.qtype == rtype::DS {
+        name = above(name).unwrap_or(name);
+    }
+    loop {
+        if let Some(is_signed) = zones.get(name) {
+            return *is_signed;
+        }
+        let Some(next) = above(name) else { return false };
+        name = next;
+    }
+}
+
+/// The name one label up, as text.
+fn above(name: &str) -> Option<&str> {
+    match name.split_once('.')? {
+        (_, "") => (name != ".").then_some("."),
+        (_, rest) => Some(rest),
     }
 }

@@ -11,12 +11,14 @@ use super::said::{SERVFAIL, Said};
 /// What was said to questions beside one. `None`: not asked, as it is of no use there.
 #[derive(Default)]
 pub struct Looks {
-    /// Zonda, the same without CD.
+    /// Zonda, the same without CD and with AD: whether it is authentic.
     checked: Option<Said>,
     /// Each peer, about the one type that Zonda gave for ANY.
     of_type: [Option<Said>; 2],
     /// Each peer that failed, the same with CD turned round.
     turned: [Option<Said>; 2],
+    /// Zonda that failed, the same at once with EDNS, so that it can say why.
+    again: Option<Said>,
 }
 
 /// Those beside the answers of one peer.
@@ -25,6 +27,7 @@ pub struct Look<'a> {
     pub checked: Option<&'a Said>,
     pub of_type: Option<&'a Said>,
     pub turned: Option<&'a Said>,
+    pub again: Option<&'a Said>,
 }
 
 impl Looks {
@@ -37,8 +40,13 @@ impl Looks {
             return looks;
         }
         let ask = |question: Question, at: usize| Some(Said::of(question.ask(RESOLVERS[at].1).as_ref()));
-        if question.has(flag::CD) {
+        let is_told =
+            question.has(flag::AD) || question.query.edns.as_ref().is_some_and(|edns| edns.flags != 0);
+        if question.has(flag::CD) || !is_told && zonda.rcode != SERVFAIL {
             looks.checked = ask(question.checked(), 0);
+        }
+        if zonda.rcode == SERVFAIL {
+            looks.again = ask(question.with_edns(), 0);
         }
         let given = zonda.types();
         let only = given.first().filter(|_| question.query.qtype == rtype::ANY && given.len() == 1);
@@ -59,6 +67,7 @@ impl Looks {
             checked: self.checked.as_ref(),
             of_type: self.of_type[peer].as_ref(),
             turned: self.turned[peer].as_ref(),
+            again: self.again.as_ref(),
         }
     }
 }

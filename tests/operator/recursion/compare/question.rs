@@ -13,6 +13,8 @@ const WAIT: Duration = Duration::from_secs(10);
 /// How often a question is sent to which nothing came, and how much later each time.
 const TRIES: u32 = 5;
 const STREAM_WAIT: Duration = Duration::from_millis(200);
+/// What fits into one packet everywhere.
+const PAYLOAD_OCTETS: u16 = 1232;
 /// The operation that no server does (RFC 1035 4.1.1).
 const STATUS: u16 = 2;
 /// Class CHAOS.
@@ -34,7 +36,7 @@ impl Question {
             query = query.flags(flag::RD);
         }
         if !is_each(7) {
-            query = query.edns(1232);
+            query = query.edns(PAYLOAD_OCTETS);
             if is_each(2) {
                 query = query.dnssec();
             }
@@ -70,6 +72,11 @@ impl Question {
         Question { query, is_stream: self.is_stream }
     }
 
+    /// The same with EDNS.
+    pub fn with_edns(&self) -> Question {
+        Question { query: self.query.clone().edns(PAYLOAD_OCTETS), is_stream: self.is_stream }
+    }
+
     /// The same for another type.
     pub fn about(&self, rtype: u16) -> Question {
         let mut query = self.query.clone();
@@ -84,7 +91,11 @@ impl Question {
 
     /// Name, type and how it is asked.
     pub fn words(&self) -> String {
-        let mut words = format!("{} {}", self.query.name, rtype::name(self.query.qtype));
+        format!("{} {}{}", self.query.name, rtype::name(self.query.qtype), self.marks().concat())
+    }
+
+    /// How it is asked.
+    pub fn marks(&self) -> Vec<&'static str> {
         let edns = self.query.edns.as_ref();
         let marks = [
             (self.has(flag::CD), " cd"),
@@ -97,8 +108,7 @@ impl Question {
             (self.query.qclass != 1, " chaos"),
             (self.is_stream, " tcp"),
         ];
-        marks.iter().filter(|(is, _)| *is).for_each(|(_, word)| words += word);
-        words
+        marks.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect()
     }
 
     /// Asks as clients do: over UDP, again where nothing comes, over TCP where it was too long. `None`: nothing came.

@@ -39,6 +39,8 @@ pub struct Rule {
     ad: Option<bool>,
     /// Zonda says AD, with the same answer, when it is asked without CD.
     secure: Option<bool>,
+    /// Zonda says AD, or does when it is asked so that it tells, with the same answer.
+    authentic: Option<bool>,
     /// Zonda says SERVFAIL when it is asked without CD.
     bogus: Option<bool>,
     /// The peer says what Zonda says, response code and answer, when it is asked the other way about CD: what it failed of is validation, or that there was none.
@@ -128,9 +130,10 @@ impl Difference<'_> {
             question.words()
         );
         let beside = [
-            ("zonda without CD", looks.checked),
+            ("zonda with AD, without CD", looks.checked),
             ("of that type", looks.of_type),
             ("with CD turned round", looks.turned),
+            ("zonda again", looks.again),
         ];
         for (how, said) in beside.into_iter().filter_map(|(how, said)| Some((how, said?))) {
             words += &format!("\n  {how}: {said:?}");
@@ -174,6 +177,7 @@ impl Rule {
             && (self.peer_rcodes.is_empty() || self.peer_rcodes.contains(&peer.rcode))
             && is_so(self.ad, || zonda.ad)
             && is_so(self.secure, is_secure)
+            && is_so(self.authentic, || zonda.ad || is_secure())
             && is_so(self.bogus, || of.looks.checked.is_some_and(|checked| checked.rcode == SERVFAIL))
             && is_so(self.turned, || of.is_turned())
             && is_so(self.proved, || of.looks.checked.is_some_and(|checked| checked.ad))

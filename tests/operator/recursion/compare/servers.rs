@@ -79,7 +79,7 @@ pub fn resolve(kind: &str, address: &str, internet: &Path, anchor: &str) -> (Gua
             command.args(["serve", "--config"]);
             let config = format!(
                 "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n[control]\nsocket = \"{home}/control.sock\"\n\
-                 [resolver]\nenabled = true\nroot-hints = \"{hints}\"\ntrust-anchor-file = \"{anchor_file}\"\nnever-ask = []\n"
+                 [resolver]\nenabled = true\nlog-failures = true\nroot-hints = \"{hints}\"\ntrust-anchor-file = \"{anchor_file}\"\nnever-ask = []\n"
             );
             (config, command)
         }

@@ -39,9 +39,19 @@ pub(super) fn cache_stats_text(stats: &CacheStats) -> String {
 }
 
 pub(super) fn cache_entry_text(entry: &CacheEntry) -> String {
-    let ttl = entry.ttl.map_or_else(|| "expired".into(), |ttl| format!("{ttl} s left"));
     let CacheEntry { subject, kind, security, rank, .. } = entry;
-    let mut text = format!("; {subject}: {kind}, {security}, {rank}, {ttl}\n");
+    let is_failure = kind == "failure";
+    let ttl = match entry.ttl {
+        None if is_failure => "over: it is asked again".into(),
+        None => "expired".into(),
+        Some(ttl) if is_failure => format!("not asked again for {ttl} s"),
+        Some(ttl) => format!("{ttl} s left"),
+    };
+    let why = entry.extended_error.as_ref().map(|error| format!(", EDE {error}")).unwrap_or_default();
+    let mut text = match is_failure {
+        true => format!("; {subject}: {kind}{why}, {ttl}\n"),
+        false => format!("; {subject}: {kind}, {security}{why}, {rank}, {ttl}\n"),
+    };
     entry.records.iter().for_each(|line| text += &format!("{line}\n"));
     text
 }
@@ -75,7 +85,7 @@ pub(super) fn server_text(server: &ServerLine) -> String {
     };
     let mut more = marks.clone();
     if *timeouts > 0 {
-        more.push(format!("{timeouts} time-outs"));
+        more.push(format!("{timeouts} time-out{}", if *timeouts == 1 { "" } else { "s" }));
     }
     if *backoff_seconds > 0 {
         more.push(format!("left alone for {backoff_seconds} s"));
@@ -103,8 +113,7 @@ pub(super) fn anchor_text(anchor: &AnchorLine) -> String {
 }
 
 pub(super) fn request_text(request: &RequestLine) -> String {
-    let RequestLine { name, rtype, at, purpose, state, server, milliseconds, clients, tasks, waits_for } =
-        request;
+    let RequestLine { name, rtype, at, purpose, state, server, milliseconds, clients, .. } = request;
     let mut text = format!("{name} {rtype}: {state}");
     if let Some(server) = server {
         text += &format!(" {server}");
@@ -113,10 +122,20 @@ pub(super) fn request_text(request: &RequestLine) -> String {
         text += &format!(", at {at}");
     }
     text += &format!(", for {milliseconds} ms ({purpose}");
-    for (number, what) in [(clients, "clients wait"), (tasks, "tasks wait"), (waits_for, "tasks waited for")]
-    {
-        if *number > 0 {
-            text += &format!(", {number} {what}");
+    match clients {
+        0 => {}
+        1 => text += ", 1 client waits",
+        _ => text += &format!(", {clients} clients wait"),
+    }
+    for (number, names, what) in [
+        (request.tasks, &request.wanted_for, "wanted for"),
+        (request.waits_for, &request.waits_for_names, "waits for"),
+    ] {
+        if number > 0 {
+            text += &format!(", {what} {}", names.join(", "));
+        }
+        if number > names.len() {
+            text += &format!(" and {} more", number - names.len());
         }
     }
     text + ")\n"

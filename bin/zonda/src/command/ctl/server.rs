@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use control::command::{Count, Locks, Memory, RateLimit, Stats, Status, Upgraded};
+use control::command::{Count, Locks, Memory, RateLimit, ResolverStatus, Stats, Status, Upgraded};
 use control::text::{Seconds, Span, count, grouped, octets};
 use zone::check::Timestamp;
 
@@ -31,6 +31,9 @@ pub(super) fn status_text(status: &Status) -> String {
     if let Some(next) = &status.next_expiry {
         more += &format!("expiry    {} {}\n", next.zone, expiry(next.expires));
     }
+    if let Some(resolver) = &status.resolver {
+        more += &resolver_text(resolver);
+    }
     let problems: String = status.problems.iter().map(|problem| format!("problem   {problem}\n")).collect();
     let memory = match status.memory_octets {
         None => "unknown".into(),
@@ -51,6 +54,28 @@ pub(super) fn status_text(status: &Status) -> String {
         status.packs,
         octets(status.pack_octets),
         status.settings.as_deref().unwrap_or("none"),
+    )
+}
+
+/// Whom the resolver answers, and how full its cache is.
+fn resolver_text(resolver: &ResolverStatus) -> String {
+    let clients = match &resolver.clients[..] {
+        [] => "nobody".into(),
+        lists => lists.join(", "),
+    };
+    let validates = if resolver.validates { "validates" } else { "does not validate" };
+    let elsewhere = match &resolver.asks_elsewhere[..] {
+        [] => String::new(),
+        names @ [_, _, _, _, ..] => format!(", asks elsewhere for {} zones", names.len()),
+        names => format!(", asks elsewhere for {}", names.join(", ")),
+    };
+    let share = resolver.cache_entry_octets as f64 * 100.0 / resolver.cache_octets.max(1) as f64;
+    let network = if resolver.is_network_out { "resolver  no network\n" } else { "" };
+    format!(
+        "resolver  for {clients}; {validates}{elsewhere}\ncache     {} entries, {} of {} ({share:.1} %)\n{network}",
+        grouped(resolver.cache_entries),
+        octets(resolver.cache_entry_octets),
+        octets(resolver.cache_octets),
     )
 }
 

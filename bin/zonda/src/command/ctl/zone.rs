@@ -41,7 +41,9 @@ pub(super) fn zone_text(zone: &ZoneLine) -> String {
     let state = match zone.state.as_str() {
         "stale" => "stale: served as it was before its file became broken",
         "removed" => "removed by command until the next start; the settings have it",
-        "absent" => "absent: queries for it get SERVFAIL, or the answers of the zone above it if it is new",
+        "absent" => {
+            "absent: queries for it get SERVFAIL, or the answers of the zone above it if it is new; of a mirror its servers are asked"
+        }
         state => state,
     };
     let mut text = format!(

@@ -30,7 +30,7 @@ const BEGUN: &str = "# begun with ";
 /// What the states began with, and the states.
 type Known = (Vec<Managed>, Vec<Managed>);
 
-/// See the module.
+/// The file of the states of trust anchors.
 pub(super) struct StateFile {
     path: PathBuf,
     /// It could not be written the last time, which is said once.
@@ -84,7 +84,7 @@ impl StateFile {
         if self.is_in_the_way.load(Ordering::Relaxed) {
             return;
         }
-        let written = self.replace(&text(seeds, zones));
+        let written = replace(&self.path, TEMPORARY, &text(seeds, zones));
         let was_unwritable = self.is_unwritable.swap(written.is_err(), Ordering::Relaxed);
         if let Err(error) = &written
             && !was_unwritable
@@ -96,16 +96,17 @@ impl StateFile {
             );
         }
     }
+}
 
-    fn replace(&self, text: &str) -> io::Result<()> {
-        let temporary = self.path.with_file_name(TEMPORARY);
-        let mut made = File::create(&temporary)?;
-        made.write_all(text.as_bytes())?;
-        made.sync_all()?;
-        fs::rename(&temporary, &self.path)?;
-        // The new name, too.
-        self.path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-    }
+/// Writes a small file as a whole or not at all, by way of another name in its folder.
+pub(in crate::recursion) fn replace(path: &Path, temporary: &str, text: &str) -> io::Result<()> {
+    let temporary = path.with_file_name(temporary);
+    let mut made = File::create(&temporary)?;
+    made.write_all(text.as_bytes())?;
+    made.sync_all()?;
+    fs::rename(&temporary, path)?;
+    // The new name, too.
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 /// The text of the file.

@@ -8,6 +8,7 @@ use dnssec::key::{Dnskey, Ds};
 use validate::Anchors;
 use validate::rfc5011::{Change, KeyState, Managed};
 use wire::NameBuf;
+use zone::check::Timestamp;
 
 use super::seeds;
 use crate::command::AnchorLine;
@@ -25,11 +26,11 @@ impl Recursion {
         let Some((zone, found)) = self.anchors.looked() else { return self.look(now) };
         let changes = self.anchors.take(&zone, &found, now);
         for change in &changes {
-            let zone = zone.to_string();
+            let (zone, words) = (zone.to_string(), words(change));
             match change {
-                Change::NoneLeft => tracing::error!(zone, "trust anchors of {zone}: {change}"),
-                Change::Revoked(_) => tracing::warn!(zone, "trust anchors of {zone}: {change}"),
-                _ => tracing::info!(zone, "trust anchors of {zone}: {change}"),
+                Change::NoneLeft => tracing::error!(zone, "trust anchors of {zone}: {words}"),
+                Change::Revoked(_) => tracing::warn!(zone, "trust anchors of {zone}: {words}"),
+                _ => tracing::info!(zone, "trust anchors of {zone}: {words}"),
             }
         }
         if changes.is_empty() {
@@ -95,4 +96,30 @@ fn lines(managed: &Managed, state: Option<&str>) -> Vec<AnchorLine> {
         Some(AnchorLine { kind: "key".into(), tag, algorithm, state, since, until, ..whole.clone() })
     });
     ds.chain(keys).collect()
+}
+
+/// A change in words, times as dates.
+fn words(change: &Change) -> String {
+    match change {
+        Change::Seen { tag, until } => {
+            let from = Timestamp(u32::try_from(*until).unwrap_or(u32::MAX));
+            format!("key {tag} is new; it will be trusted from {from:#} on if it stays")
+        }
+        _ => change.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_dates() {
+        let seen = Change::Seen { tag: 38_696, until: 1_798_030_244 };
+        assert_eq!(
+            words(&seen),
+            "key 38696 is new; it will be trusted from 2026-12-23T12:50:44Z on if it stays"
+        );
+        assert_eq!(words(&Change::Revoked(1)), "key 1 is revoked");
+    }
 }

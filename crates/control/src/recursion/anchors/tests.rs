@@ -6,7 +6,7 @@ use wire::rrset::{RdataListBuf, RrsetBuf};
 
 const DAY: u64 = 86_400;
 const HOUR: u64 = 3_600;
-const NOW: u64 = CLOCK_SECONDS_MIN + 100 * DAY;
+const NOW: u64 = EARLIEST + 100 * DAY;
 /// TTL of the keys: half of it is how often they are looked at.
 const TTL: u32 = 2 * DAY as u32;
 

@@ -13,7 +13,7 @@ use recursive::rebinding::Rebinding;
 use wire::{Name, NameBuf, Transport};
 use zonefile::RecordBuf;
 
-use crate::settings::resolver::{names, prefixes};
+use crate::settings::resolver::{local_records as line_records, names, prefixes};
 use crate::settings::{LocalZoneSettings, Settings};
 
 /// What clients get.
@@ -137,7 +137,7 @@ fn kind(local: &LocalZoneSettings) -> local::Kind {
 
 /// The records of a local zone, each line read by itself.
 pub(crate) fn local_records(local: &LocalZoneSettings, name: &Name) -> impl Iterator<Item = Vec<RecordBuf>> {
-    local.records.texts().iter().filter_map(move |line| zonefile::records(line, name).ok())
+    local.records.texts().iter().filter_map(move |line| line_records(line, name).ok())
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Settings {
         for (at, (_, local)) in self.local_zones.iter().enumerate() {
             let Some(name) = &local.name else { continue };
             for (item, line) in local.records.texts().iter().enumerate() {
-                let fault = match zonefile::records(line, name) {
+                let fault = match super::local_records(line, name) {
                     Err(problem) => Some(format!(
                         "{line:?}: {}",
                         problem.to_string().trim_start_matches("text:1:").trim_start()

@@ -130,7 +130,15 @@ fn what_has_expired() {
             assert_eq!(kit.ask(asked, rtype::A, AD, false), expected, "{asked}");
         }
     }
+    // Without a network nothing fails: it is given, or has to be found out.
+    for owner in ["www.x", "unknown.x"] {
+        kit.no_fact(owner, rtype::A, ede::NETWORK_ERROR);
+    }
+    assert_eq!(kit.ask("www.x", rtype::A, 0, false), "NOERROR 3 23 | www.x. 30 A 192.0.2.1");
+    assert_eq!(kit.ask("unknown.x", rtype::A, 0, false), "Miss");
     kit.policy.stale_seconds = 90;
+    assert_eq!(kit.ask("www.x", rtype::A, 0, false), "Miss");
+    kit.failure("www.x", rtype::A, Some(ede::NO_REACHABLE_AUTHORITY));
     assert_eq!(kit.ask("www.x", rtype::A, 0, false), "SERVFAIL 22 13");
 }
 

@@ -47,6 +47,29 @@ fn recursion_is_for_some() {
     }
 }
 
+/// Each response is counted by its code once, whichever way it was made; nothing is for what got none.
+#[test]
+fn responses_by_code() {
+    let mut kit = Kit::new();
+    kit.data("www.x", rtype::A, 60, A, Insecure);
+    let ask = |name: &str, rd: u16| query(name, rtype::A, rd, Some((1232, false)), b"");
+    let of = |kit: &Kit, code: u16| kit.responder.counters().rcodes[usize::from(code)];
+    for count in 1..=4 {
+        assert!(matches!(kit.serve(&ask("www.x", RD)).0, Served::Octets(_)));
+        assert_eq!(of(&kit, rcode::NOERROR), count);
+    }
+    assert!(kit.responder.counters().rendered > 0, "and some of them as octets");
+    assert_eq!(kit.serve(&ask("y.x", RD)).0, Served::Miss);
+    let waiting = kit.responder.waiting();
+    kit.responder.fail(&waiting, ede::OTHER, &kit.policy, kit.now, &mut kit.room);
+    assert_eq!(kit.serve(&ask("www.x", 0)).0, Served::Refused);
+    kit.responder.refuse(&kit.policy, kit.now, &mut kit.room);
+    assert_eq!(kit.serve(b"no message").0, Served::Drop);
+    assert_eq!(kit.responder.asked().0, 0);
+    let counted = [rcode::NOERROR, rcode::SERVFAIL, rcode::REFUSED].map(|code| of(&kit, code));
+    assert_eq!((counted, kit.responder.counters().rcodes.iter().sum::<u64>()), ([4, 1, 1], 6));
+}
+
 /// Clients that must show where they are: by a cookie, or by TCP.
 #[test]
 fn proofs_of_addresses() {

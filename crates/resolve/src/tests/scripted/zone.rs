@@ -99,7 +99,8 @@ impl Zone {
                 .iter()
                 .find(|r| r.1 == rtype::DNAME && owner.is_at_or_below(&r.0) && !owner.eq_ignore_case(&r.0));
             if let Some(dname) = dname.cloned() {
-                let target = crate::lookup::substituted(&owner, &dname.0, Name::trusted(&dname.3)).unwrap();
+                let target =
+                    crate::known::lookup::substituted(&owner, &dname.0, Name::trusted(&dname.3)).unwrap();
                 let alias = Record(owner.clone(), rtype::CNAME, dname.2, target.octets().to_vec());
                 response.sections[0].extend([dname, alias]);
                 if !target.is_at_or_below(apex) {

@@ -2,6 +2,9 @@
 use super::signer::{NOW, TestZone};
 use super::*;
 use crate::check::{Anchor, Demand, Verified, verify_digest};
+use crate::delta::Rebuild;
+use crate::{Change, DeltaWriter, Pack, PackBuilder, Records, TextStamp, ZoneView};
+use std::sync::Arc;
 use wire::RdataList;
 use wire::rrset::RdataListBuf;
 
@@ -109,4 +112,84 @@ ns2 3600 IN AAAA 2001:db8::63
     check(&[("241 1", DIGEST), ("1 240", DIGEST), ("1 1", DIGEST)], true, "digest 1");
     check(&[("241 1", DIGEST)], false, "nothing");
     check(&[("241 1", DIGEST)], true, "zonemd-missing ZONEMD");
+}
+
+/// The example of RFC 8976 A.3, which has digests of both algorithms and a private one: each alone is enough, whatever stands beside it.
+#[test]
+fn both_algorithms() {
+    const TEXT: &str = "example. 86400 IN SOA ns1 admin 2018031900 1800 900 604800 86400
+example. 86400 IN NS ns1
+example. 86400 IN NS ns2
+ns1 3600 IN A 203.0.113.63
+ns2 86400 IN TXT \"This example has multiple digests\"
+NS2 3600 IN AAAA 2001:db8::63
+";
+    const SHA384: &str = "1 1 62e6cf51b02e54b9b5f967d547ce43136792901f9f88e637493daaf401c92c279dd10f0edb1c56f8080211f8480ee306";
+    const SHA512: &str = "1 2 08cfa1115c7b948c4163a901270395ea226a930cd2cbcf2fa9a5e6eb85f37c8a4e114d884e66f176eab121cb02db7d652e0cc4827e7a3204f166b47e5613fd27";
+    const PRIVATE: &str = "1 240 e2d523f654b9422a96c5a8f44607bbee";
+    const PRIVATE_SCHEME: &str = "241 200 e1846540e33a9e4189792d18d5d131f605fc283eaaaaaaaa";
+    let wrong = |right: &str| right.replace("cf", "d0");
+    let check = |records: &[&str], is_required, expected: &str| {
+        let lines = records.iter().map(|record| format!("@ 86400 ZONEMD 2018031900 {record}\n"));
+        let text = lines.fold(TEXT.to_owned(), |text, line| text + &line);
+        let contents = contents("example.", &text);
+        assert_eq!(found(&contents, is_required, None, 0), expected, "{records:?}");
+        let pack = packed(&contents);
+        let again = ZoneView::new(&pack, 0).unwrap().contents().unwrap();
+        assert_eq!(found(&again, is_required, None, 0), expected, "stored: {records:?}");
+    };
+    check(&[SHA384, SHA512, PRIVATE, PRIVATE_SCHEME], true, "digest 1");
+    check(&[SHA512, PRIVATE, PRIVATE_SCHEME], true, "digest 2");
+    check(&[SHA512], false, "digest 2");
+    check(&[&wrong(SHA512)], false, "zonemd-mismatch ZONEMD");
+    check(&[&wrong(SHA384), SHA512], true, "digest 2");
+    check(&[&wrong(SHA384), &wrong(SHA512), PRIVATE], false, "zonemd-mismatch ZONEMD");
+    check(&[SHA512, &wrong(SHA512)], false, "zonemd-duplicate ZONEMD");
+    // Those of a kind count as none, those of another as ever (RFC 8976 2.2.3).
+    check(&[SHA512, &wrong(SHA512), SHA384], true, "digest 1");
+    check(&[PRIVATE, PRIVATE_SCHEME], false, "nothing");
+    check(&[PRIVATE, PRIVATE_SCHEME], true, "zonemd-missing ZONEMD");
+}
+
+fn packed(contents: &Contents) -> Pack {
+    let mut builder = PackBuilder::new(7);
+    builder.add_zone(contents, TextStamp::default()).unwrap();
+    Pack::open(builder.finish().unwrap()).unwrap()
+}
+
+/// What is stored and changed is digested as what was read: the root zone from its pack, with differences put in apart from those who are served, back and forth.
+#[test]
+fn the_root_zone_as_it_changes() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/root.zone");
+    let text = std::fs::read_to_string(path).unwrap();
+    let root = contents(".", &text);
+    let pack = Arc::new(packed(&root));
+    let writer = DeltaWriter::new(Arc::clone(&pack), 0).unwrap();
+    let of = |view: &ZoneView<'_>| found(&view.contents().unwrap(), true, None, 0);
+    assert_eq!(of(&writer.newest()), "digest 1");
+    let soa = root.node(0).rrset(rtype::SOA).unwrap().records().next().unwrap();
+    let address = |last: u8| [198, 41, 0, last];
+    let difference = |from: u8, to: u8| {
+        let side = |last| {
+            let mut side = Records::default();
+            side.push(wire::Name::root(), rtype::SOA, soa.ttl, soa.rdata);
+            side.push(&NameBuf::from_text("a.root-servers.net").unwrap(), rtype::A, 518_400, &address(last));
+            side
+        };
+        Change::new(side(from), side(to)).unwrap()
+    };
+    let mut published = writer.newest_box().clone();
+    for (from, to, expected) in
+        [(4, 5, "zonemd-mismatch ZONEMD"), (5, 4, "digest 1"), (4, 6, "zonemd-mismatch ZONEMD")]
+    {
+        let mut apart = Rebuild::apart(&published).unwrap();
+        let before = of(&ZoneView::of_changed(&published).unwrap());
+        let applied = apart.apply(&difference(from, to)).unwrap();
+        assert_eq!(of(&apart.newest()), expected);
+        assert_eq!(of(&ZoneView::of_changed(&published).unwrap()), before, "nobody else sees it");
+        assert!(apart.apply(&difference(from, to)).is_err(), "it is of another state");
+        apart.published(applied.changed.state());
+        published = applied.changed;
+    }
+    assert_eq!(of(&writer.newest()), "digest 1");
 }
