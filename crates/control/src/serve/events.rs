@@ -128,7 +128,9 @@ pub(super) fn watch_expiry(controller: &Arc<Controller>) {
 
 /// Tells the service manager that a start or reload is over; returns what is served.
 pub(super) fn ready(controller: &Controller) -> String {
-    let status = match (&controller.recursion, controller.zones.read().count()) {
+    // Apart from the match, which would keep the lock to its end, where it is asked for again.
+    let zones = controller.zones.read().count();
+    let status = match (&controller.recursion, zones) {
         (Some(_), 0) => "serving as a resolver, without zones".into(),
         (Some(_), _) => format!("serving {}, and as a resolver", zones_text(controller)),
         (None, _) => format!("serving {}", zones_text(controller)),
