@@ -6,7 +6,8 @@
 //! let mut one = lock.write();
 //! *one += 1;
 //! let reader = one.downgrade();
-//! assert_eq!((*reader, *lock.read()), (2, 2));
+//! assert_eq!(*reader, 2);
+//! assert!(lock.try_write().is_none());
 //! ```
 //!
 //! *Panics.* A writer that panics releases the lock and marks it as poisoned. Everybody can go on: a name server that
@@ -14,10 +15,12 @@
 //! that panics changes nothing.
 //!
 //! A thread that asks for a lock which it has, in whatever way, waits for itself for ever if a writer is involved, and
-//! so may a reader that asks a second time, as a writer may have come between.
+//! so may a reader that asks a second time, as a writer may have come between. In builds with debug assertions either
+//! panics at once, writer or not.
 #![allow(unsafe_code)] // a value that the lock protects
 
 mod raw;
+mod taken;
 
 use std::{
     cell::UnsafeCell,
@@ -28,6 +31,7 @@ use std::{
 };
 
 pub use raw::{QUOTA, Raw};
+use taken::{Taken, not_twice};
 
 use crate::{
     event::{Event, Native},
@@ -53,6 +57,7 @@ unsafe impl<T: ?Sized + Send + Sync, E: Event> Sync for RwLock<T, E> {}
 pub struct ReadGuard<'l, T: ?Sized, E: Event = Native> {
     lock: &'l RwLock<T, E>,
     held: Held,
+    _taken: Taken,
 }
 
 /// A writer's part of a lock.
@@ -60,6 +65,7 @@ pub struct ReadGuard<'l, T: ?Sized, E: Event = Native> {
 pub struct WriteGuard<'l, T: ?Sized, E: Event = Native> {
     lock: &'l RwLock<T, E>,
     held: Held,
+    _taken: Taken,
     /// The thread was panicking when it got the lock: its end then is none of this guard's matter.
     was_panicking: bool,
 }
@@ -101,9 +107,10 @@ impl<T: ?Sized, E: Event> RwLock<T, E> {
     #[inline]
     #[track_caller]
     pub fn read(&self) -> ReadGuard<'_, T, E> {
+        not_twice(&self.raw);
         let began = Began::now();
         self.raw.read();
-        ReadGuard { lock: self, held: began.held() }
+        ReadGuard { lock: self, held: began.held(), _taken: Taken::now(&self.raw) }
     }
 
     /// The same without waiting.
@@ -114,16 +121,17 @@ impl<T: ?Sized, E: Event> RwLock<T, E> {
         if !self.raw.try_read() {
             return None;
         }
-        Some(ReadGuard { lock: self, held: began.held() })
+        Some(ReadGuard { lock: self, held: began.held(), _taken: Taken::now(&self.raw) })
     }
 
     /// Waits for all writers that came before, then until no reader is left.
     #[inline]
     #[track_caller]
     pub fn write(&self) -> WriteGuard<'_, T, E> {
+        not_twice(&self.raw);
         let began = Began::now();
         self.raw.write();
-        WriteGuard::new(self, began.held())
+        WriteGuard::new(self, began.held(), Taken::now(&self.raw))
     }
 
     /// The same without waiting: if nobody has the lock, before writers that wait.
@@ -134,7 +142,7 @@ impl<T: ?Sized, E: Event> RwLock<T, E> {
         if !self.raw.try_write() {
             return None;
         }
-        Some(WriteGuard::new(self, began.held()))
+        Some(WriteGuard::new(self, began.held(), Taken::now(&self.raw)))
     }
 
     /// The value, as nobody else can have the lock.
@@ -167,13 +175,13 @@ impl<'l, T: ?Sized, E: Event> ReadGuard<'l, T, E> {
         }
         let (lock, held) = (self.lock, self.held.again(self.lock.origin));
         mem::forget(self);
-        Ok(WriteGuard::new(lock, held))
+        Ok(WriteGuard::new(lock, held, Taken::still(&lock.raw)))
     }
 }
 
 impl<'l, T: ?Sized, E: Event> WriteGuard<'l, T, E> {
-    fn new(lock: &'l RwLock<T, E>, held: Held) -> WriteGuard<'l, T, E> {
-        WriteGuard { lock, held, was_panicking: thread::panicking() }
+    fn new(lock: &'l RwLock<T, E>, held: Held, taken: Taken) -> WriteGuard<'l, T, E> {
+        WriteGuard { lock, held, _taken: taken, was_panicking: thread::panicking() }
     }
 
     /// Becomes a reader without letting another writer in between; readers that wait have the lock with it.
@@ -181,7 +189,7 @@ impl<'l, T: ?Sized, E: Event> WriteGuard<'l, T, E> {
         self.lock.raw.downgrade();
         let (lock, held) = (self.lock, self.held.again(self.lock.origin));
         mem::forget(self);
-        ReadGuard { lock, held }
+        ReadGuard { lock, held, _taken: Taken::still(&lock.raw) }
     }
 }
 

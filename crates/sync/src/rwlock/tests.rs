@@ -81,7 +81,7 @@ fn who_may_have_it_with_whom() {
     {
         let reader = lock.read();
         assert!(lock.try_read().is_some() && lock.try_write().is_none());
-        let other = lock.read();
+        let other = lock.try_read().unwrap();
         let reader = reader.try_upgrade().err().unwrap();
         drop(other);
         let mut writer = reader.try_upgrade().ok().unwrap();
@@ -94,6 +94,32 @@ fn who_may_have_it_with_whom() {
     }
     *lock.get_mut() += 1;
     assert_eq!((format!("{lock:?}").as_str(), lock.into_inner()), ("RwLock(2)", 2));
+}
+
+/// What would wait for itself with a writer in between, or at once, is told where it is asked.
+#[cfg(debug_assertions)]
+#[test]
+fn who_asks_twice_panics() {
+    let (lock, other) = (RwLock::new(0), RwLock::new(0));
+    let panics = |asks: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(asks)).is_err();
+    let reads = || drop(lock.read());
+    let writes = || drop(lock.write());
+    let first = lock.read();
+    assert!(panics(&reads) && panics(&writes));
+    // Whatever the guard has become, and though another one of the thread is gone.
+    let first = first.try_upgrade().ok().unwrap();
+    drop(other.read());
+    assert!(panics(&reads) && panics(&writes));
+    let (first, second) = (first.downgrade(), lock.try_read().unwrap());
+    assert!(panics(&reads));
+    drop(first);
+    assert!(panics(&reads));
+    drop(second);
+    assert!(!panics(&reads) && !panics(&writes));
+    // Another thread is another matter.
+    let _writer = other.write();
+    let _reader = lock.read();
+    thread::scope(|scope| scope.spawn(reads).join().unwrap());
 }
 
 /// Waits until a lock has seen so many writers ask and so many readers wait.
