@@ -22,6 +22,7 @@ Examples:
   zonda-bench lab --list
   sudo zonda-bench lab root --quick
   zonda-bench lab locks --quick
+  zonda-bench lab instructions --before ../parent/zonda --contenders zonda
   sudo zonda-bench lab net --scale 0.1 --contenders zonda,nsd --out net-tenth
   zonda-bench lab root --bed loopback
   zonda-bench lab --show root > mine.toml; zonda-bench lab mine.toml
@@ -59,6 +60,9 @@ pub struct Experiment {
     /// The zonda program [default: beside this one, or on the path].
     #[arg(long, value_name = "PATH")]
     zonda: Option<PathBuf>,
+    /// Another build of zonda, such as the one before a change: takes part beside this one, as `before`.
+    #[arg(long, value_name = "PATH")]
+    before: Option<PathBuf>,
     /// Contenders instead of the recipe's, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = contender)]
     contenders: Option<Vec<Name>>,
@@ -176,6 +180,7 @@ fn experiment(arguments: Experiment) -> Result<ExitCode, lab::Error> {
             Bed::Loopback => BedKind::Loopback,
         },
         zonda: arguments.zonda,
+        before: arguments.before,
         contenders: arguments.contenders,
         scale: arguments.scale,
         blocks: arguments.blocks,
