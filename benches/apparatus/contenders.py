@@ -204,23 +204,6 @@ level = "warn"
         return [self.programs[self.program], "ctl", "--socket", f"{self.folder}/control.sock", "reload", apex]
 
 
-class Limited(Zonda):
-    """The same with rate limits that nobody reaches, to see what it costs to count."""
-
-    name = "limited"
-
-    def configure(self):
-        super().configure()
-        with open(os.path.join(self.folder, "zonda.toml"), "a") as settings:
-            settings.write("""[rate-limit]
-enabled = true
-responses-per-second = 65535
-network-per-second = 65535
-wide-multiple = 1
-total-per-second = 100000000
-""")
-
-
 class Before(Zonda):
     """An earlier state of the same server, to see in one run what a change costs."""
 
@@ -355,4 +338,4 @@ class Echo(Contender):
                 "--receive-octets", str(self.receive_octets)]
 
 
-ALL = {kind.name: kind for kind in (Zonda, Limited, Before, Knot, Nsd, Named)}
+ALL = {kind.name: kind for kind in (Zonda, Before, Knot, Nsd, Named)}

@@ -15,8 +15,6 @@ ROWS = [
     ("memory", [], ["--delegations", "20000", "--queries", "20000"]),
     ("memory", ["--hosting", "10000"], ["--hosting", "100", "--queries", "20000"]),
     ("start", [], ["--delegations", "20000", "--repeats", "1", "--pack-repeats", "2"]),
-    ("instructions", [], ["--queries", "1000"]),
-    ("allocations", [], ["--queries", "1000"]),
     ("veth", [], ["--blocks", "1", "--trials", "3", "--trial-seconds", "0.3", "--width", "0.2", "--echo-spread", "1"]),
     ("reload", [], ["--zones", "200", "--changes", "3", "--rate", "2000"]),
 ]

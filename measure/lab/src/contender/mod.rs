@@ -282,7 +282,8 @@ impl Name {
         setup.command.splice(..0, job.under.iter().cloned());
         let began = Instant::now();
         let process = Process::start(&setup.command, place, job.folder)?;
-        Ok(Server { name: self, address: job.address, folder: job.folder.into(), process, began, setup })
+        let (folder, is_watched) = (job.folder.into(), !job.under.is_empty());
+        Ok(Server { name: self, address: job.address, folder, process, began, is_watched, setup })
     }
 }
 
@@ -316,6 +317,8 @@ pub struct Server {
     pub process: Process,
     /// Just before it was started.
     pub began: Instant,
+    /// Another program runs it and watches, so that it may take its time to load.
+    is_watched: bool,
     setup: Setup,
 }
 
@@ -367,7 +370,7 @@ impl Server {
             if socket.send(&packet).is_ok() {
                 match answered(&socket, asked + every, self.name == Name::Echo) {
                     Heard::Answer => return Ok(Instant::now()),
-                    Heard::Refusal(code) if idle.is_long(&self.process) => {
+                    Heard::Refusal(code) if !self.is_watched && idle.is_long(&self.process) => {
                         return Err(self.fault(ServerProblem::Refuses(code)));
                     }
                     _ => {}

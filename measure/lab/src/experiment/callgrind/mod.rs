@@ -75,6 +75,9 @@ pub fn rounds<T>(
         let queries = queries(lab, &case, &set)?;
         let (began, rounds, at) = (Instant::now(), lab.effort.runs, case.name.as_str());
         for round in 0..rounds {
+            if subjects.is_empty() {
+                break;
+            }
             let text = format!("{at}: counting, round {} of {rounds}", round + 1);
             lab.say_left(&text, began, round, rounds - round);
             let mut failed = Vec::new();
