@@ -62,10 +62,10 @@ impl Outcome {
 
     /// As a JSON object: times in microseconds where the key ends in `us`, else in seconds.
     pub fn json(&self) -> Value {
-        let Settings { protection, memory, data, threads, skewed, quota, .. } = &self.settings;
+        let Settings { protection, memory, data, threads, names, quota, .. } = &self.settings;
         let mut value = json!({
             "protection": protection.name(), "memory": memory.name(), "data": data.name(), "threads": threads,
-            "own": self.settings.is_own(), "names": if *skewed { "skewed" } else { "uniform" },
+            "own": self.settings.is_own(), "names": names.name(),
             "quota": quota, "buckets": self.settings.bucket_count(),
             "answered": self.answered(), "seconds": self.seconds.as_secs_f64(), "rate": self.rate(),
             "cpu_s": self.cpu().as_secs_f64(), "cpu_us_per_query": self.cpu_us_per_query(),
