@@ -92,7 +92,7 @@ pub fn rounds<T>(
                 }
             }
             subjects.retain(|subject| !failed.contains(&subject.label));
-            lab.record.blocks.kept += 1;
+            lab.record.blocks.kept += usize::from(!subjects.is_empty());
         }
     }
     Ok(())
