@@ -132,54 +132,6 @@ fn memory_and_start() {
     }
 }
 
-/// Under callgrind, beside another build of the server: here a copy of the same, and with its rate limits.
-#[test]
-fn what_an_answer_executes() {
-    let Some(program) = zonda() else { return };
-    if lab::process::find("valgrind").is_none() || lab::process::find("objdump").is_none() {
-        assert!(std::env::var_os("CI").is_none(), "valgrind or objdump is missing: run tests/setup.sh");
-        return;
-    }
-    let program = program.to_str().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let measured = |recipe: &str, contenders: &str| -> Value {
-        // One case is enough, with a zone that is read in a moment there too.
-        let text = lab::recipe::text(recipe).unwrap();
-        let (cases, forms) = (text.find("[[case]]").unwrap(), text.find("[full]").unwrap());
-        let case = "[[case]]\nname = \"small\"\nzone = \"flat\"\nsize = 200\n";
-        let text = format!("{}{case}{}", &text[..cases], &text[forms..]);
-        fs::write(folder.path().join(format!("{recipe}.toml")), text).unwrap();
-        let file = format!("{recipe}.toml");
-        let words = [
-            &*file,
-            "--check",
-            "--bed",
-            "loopback",
-            "--out",
-            recipe,
-            "--contenders",
-            contenders,
-            "--zonda",
-            program,
-        ];
-        let output = lab(folder.path(), &[&words[..], &["--before", program]].concat());
-        assert!(output.status.success(), "{recipe}: {}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&fs::read(folder.path().join(recipe).join("record.json")).unwrap()).unwrap()
-    };
-    let record = measured("instructions", "zonda,limited");
-    let counted = |who: &str| values(&record, who, "instructions")[0];
-    let [zonda, limited, before] = ["zonda", "limited", "before"].map(counted);
-    assert!(zonda > 100.0 && limited > zonda, "{zonda}, with limits {limited}");
-    // With so few queries the starts of two processes are the greater part of the difference.
-    assert!((before / zonda - 1.0).abs() < 0.5, "{before} and {zonda} of the same program");
-    let ratio = values(&record, "zonda", "instructions over before")[0];
-    assert!((ratio - zonda / before).abs() < 1e-9, "{ratio}");
-    let record = measured("allocations", "zonda");
-    assert!(values(&record, "zonda", "allocations")[0].abs() < 1.0, "{}", record["tables"]);
-    let counts = &record["raw"][0]["counts"];
-    assert!(counts[0][0].as_u64().unwrap() > 1000 && counts[0][2].as_u64().unwrap() > 1000, "{counts}");
-}
-
 /// Rates of resolvers by hits, with what arrived at the servers that they asked. Those servers have port 53, which needs root.
 #[test]
 fn resolvers_by_hits() {
@@ -566,6 +518,56 @@ mod long {
             let Some(record) = checked(recipe, "zonda") else { return };
             has_rates(&record, "zonda");
         }
+    }
+
+    /// Under callgrind, beside another build of the server: here a copy of the same, and with its rate limits.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn what_an_answer_executes() {
+        let Some(program) = zonda() else { return };
+        if lab::process::find("valgrind").is_none() || lab::process::find("objdump").is_none() {
+            assert!(std::env::var_os("CI").is_none(), "valgrind or objdump is missing: run tests/setup.sh");
+            return;
+        }
+        let program = program.to_str().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let measured = |recipe: &str, contenders: &str| -> Value {
+            // One case is enough, with a zone that is read in a moment there too.
+            let text = lab::recipe::text(recipe).unwrap();
+            let (cases, forms) = (text.find("[[case]]").unwrap(), text.find("[full]").unwrap());
+            let case = "[[case]]\nname = \"small\"\nzone = \"flat\"\nsize = 200\n";
+            let text = format!("{}{case}{}", &text[..cases], &text[forms..]);
+            fs::write(folder.path().join(format!("{recipe}.toml")), text).unwrap();
+            let file = format!("{recipe}.toml");
+            let words = [
+                &*file,
+                "--check",
+                "--bed",
+                "loopback",
+                "--out",
+                recipe,
+                "--contenders",
+                contenders,
+                "--zonda",
+                program,
+            ];
+            let output = lab(folder.path(), &[&words[..], &["--before", program]].concat());
+            assert!(output.status.success(), "{recipe}: {}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice(&fs::read(folder.path().join(recipe).join("record.json")).unwrap())
+                .unwrap()
+        };
+        let record = measured("instructions", "zonda,limited");
+        let counted = |who: &str| values(&record, who, "instructions")[0];
+        let [zonda, limited, before] = ["zonda", "limited", "before"].map(counted);
+        assert!(zonda > 100.0 && limited > zonda, "{zonda}, with limits {limited}");
+        // With so few queries the starts of two processes are the greater part of the difference.
+        assert!((before / zonda - 1.0).abs() < 0.5, "{before} and {zonda} of the same program");
+        let ratio = values(&record, "zonda", "instructions over before")[0];
+        assert!((ratio - zonda / before).abs() < 1e-9, "{ratio}");
+        let record = measured("allocations", "zonda");
+        assert!(values(&record, "zonda", "allocations")[0].abs() < 1.0, "{}", record["tables"]);
+        let counts = &record["raw"][0]["counts"];
+        assert!(counts[0][0].as_u64().unwrap() > 1000 && counts[0][2].as_u64().unwrap() > 1000, "{counts}");
     }
 
     /// Every kind of flood, and every way to be out of reach.

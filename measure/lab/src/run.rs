@@ -165,21 +165,14 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
 fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, Vec<Name>), Error> {
     let bench = env::current_exe().map_err(|cause| Error::System { action: "find this program", cause })?;
     let needs = options.recipe.measure.has_contenders();
-    if !needs && options.before.is_some() {
-        let rule = format!("no servers take part in {}", options.recipe.name);
-        return Err(Error::Option { option: "--before", rule });
-    }
     let wanted = if needs { wanted(options) } else { Vec::new() };
-    let mut programs = Programs { zonda: PathBuf::new(), before: PathBuf::new(), bench: bench.clone() };
+    let before = before(options, &wanted)?;
+    let mut programs = Programs { zonda: PathBuf::new(), before, bench: bench.clone() };
     let mut names = Vec::new();
     for name in wanted {
         match name.program() {
             None if matches!(name, Name::Zonda | Name::Limited) => {
                 programs.zonda = zonda(options.zonda.as_deref(), &bench)?;
-                names.push(name);
-            }
-            None if name == Name::Before => {
-                programs.before = before(options.before.as_deref())?;
                 names.push(name);
             }
             None if name == Name::Echo => {}
@@ -211,15 +204,20 @@ fn wanted(options: &Options) -> Vec<Name> {
     names
 }
 
-/// Another build of the server, where it was asked for.
-fn before(asked: Option<&Path>) -> Result<PathBuf, Error> {
-    let fault = |rule| Error::Option { option: "--before", rule };
-    let path =
-        asked.ok_or_else(|| fault("the contender before needs PATH of another build of zonda".to_owned()))?;
-    if !path.is_file() {
-        return Err(fault(format!("{} is no file", path.display())));
+/// Another build of the server; an empty path where none was asked for.
+fn before(options: &Options, wanted: &[Name]) -> Result<PathBuf, Error> {
+    let fault = |rule| Err(Error::Option { option: "--before", rule });
+    match &options.before {
+        None if wanted.contains(&Name::Before) => {
+            fault("the contender before needs PATH of another build of zonda".to_owned())
+        }
+        None => Ok(PathBuf::new()),
+        Some(_) if !options.recipe.measure.has_contenders() => {
+            fault(format!("no servers take part in {}", options.recipe.name))
+        }
+        Some(path) if !path.is_file() => fault(format!("{} is no file", path.display())),
+        Some(path) => fs::canonicalize(path).map_err(error::file(path, "find")),
     }
-    fs::canonicalize(path).map_err(error::file(path, "find"))
 }
 
 /// The server under test: where the user says, beside this program, or on the path.
