@@ -21,15 +21,8 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let (began, all) = (Instant::now(), cases.len() * lab.names.len());
     let (mut done, mut places) = (0, Vec::new());
     for case in &cases {
-        let set = match lab.set(case) {
-            Err(error @ Error::Missing { .. }) => {
-                lab.note(format!("{} is left out: {error}", case.name));
-                continue;
-            }
-            set => set?,
-        };
+        let Some(set) = lab.set_if_able(case)? else { continue };
         let records = set.zones.records as f64;
-        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
         places.push(case.name.clone());
         for subject in lab.subjects(&lab.names, 1) {
             lab.go_on()?;

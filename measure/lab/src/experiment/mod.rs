@@ -150,11 +150,30 @@ impl Lab {
         round < self.effort.peer_runs || self.recipe.is_in_targets(name)
     }
 
-    /// Zones and queries of a case.
-    pub fn set(&self, case: &Case) -> Result<Set, Error> {
+    /// Zones and queries of a case; the record says how many they are and where they are from.
+    pub fn set(&mut self, case: &Case) -> Result<Set, Error> {
         let work = self.folder("generator")?;
         let store = Store { folder: &self.data, work: &work, bench: &self.programs.bench, stop: &self.stop };
-        store.set(case, &self.effort)
+        let set = store.set(case, &self.effort)?;
+        let zones = match set.zones.list.len() {
+            1 => String::new(),
+            count => format!("{count} zones, "),
+        };
+        self.record
+            .notes
+            .push(format!("{}: {zones}{} records, {}", case.name, set.zones.records, set.source));
+        Ok(set)
+    }
+
+    /// The same, nothing where a program is missing that they are made with: the case is left out, and a note says so.
+    pub fn set_if_able(&mut self, case: &Case) -> Result<Option<Set>, Error> {
+        match self.set(case) {
+            Err(error @ Error::Missing { .. }) => {
+                self.note(format!("{} is left out: {error}", case.name));
+                Ok(None)
+            }
+            set => set.map(Some),
+        }
     }
 
     /// Updates for zones.

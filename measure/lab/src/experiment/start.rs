@@ -28,7 +28,6 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let mut places = Vec::new();
     for case in lab.recipe.cases.clone() {
         let set = lab.set(&case)?;
-        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
         places.push(case.name.clone());
         let pack = pack(lab, &set.zones)?;
         let mut starts: Vec<(Subject, Option<&Path>)> =
