@@ -76,7 +76,8 @@ pub(super) fn without_made(
     writer: &mut Writer<'_>,
 ) -> Verdict {
     let start = writer.mark();
-    match answer::answer(asked, buffers, parts, writer) {
+    let hash = asked.cache.name_hash(buffers.name.name());
+    match answer::answer(asked, hash, buffers, parts, writer) {
         End::Answer(verdict) => verdict,
         End::Miss(..) => {
             // What denied the addresses was not kept: the denial of those of type A has the same SOA.

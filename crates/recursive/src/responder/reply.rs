@@ -127,7 +127,8 @@ impl Responder {
             local(policy, wishes, &mut buffers.name, now, &mut writer);
             parts.security = Security::Insecure;
         }
-        let End::Answer(verdict) = answer::answer(&asked, buffers, &mut parts, &mut writer) else {
+        let hash = cache.name_hash(buffers.name.name());
+        let End::Answer(verdict) = answer::answer(&asked, hash, buffers, &mut parts, &mut writer) else {
             return None;
         };
         if verdict.has_no_records() {
