@@ -53,12 +53,12 @@ impl Responder {
         }
         let verdict = match waiting.stage {
             Stage::Asked => outcome::write(&asked, outcome, &mut parts, &mut writer),
-            Stage::Dns64 { ttl, security } => {
+            Stage::Dns64 { ttl, security, has_failed } => {
                 parts.security = parts.security.worst(security);
                 made_of(&asked, outcome, ttl, made, &mut parts, &mut writer).unwrap_or_else(|| {
                     let plain = Wishes { wants_dns64: false, ..*asked.wishes };
                     let asked = Asked { wishes: &plain, ..asked };
-                    without_made(&asked, outcome, buffers, &mut parts, &mut writer)
+                    without_made(&asked, (outcome, has_failed), buffers, &mut parts, &mut writer)
                 })
             }
         };
