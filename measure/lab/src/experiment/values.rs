@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    record::{Chart, ChartKind, Figure, Point, Role, Series, Table},
+    record::{Chart, Figure, Point, Role, Series, Table},
     statistics,
 };
 
@@ -68,10 +68,10 @@ impl Values {
                 } else {
                     statistics::median(&values)
                 },
-                interval: match positive {
-                    true => statistics::interval_of_logarithms(&values),
-                    false => statistics::interval(&values),
-                },
+                interval: statistics::interval(&values),
+                coverage: statistics::coverage(values.len()),
+                at_least: 0,
+                quietness: None,
                 values,
             }
         };
@@ -89,15 +89,7 @@ impl Values {
                 .filter_map(|(x, at)| point(x as f64, self.of(name, at)))
                 .collect(),
         });
-        Chart {
-            title: title.to_owned(),
-            kind: ChartKind::Bars,
-            x_label: String::new(),
-            y_label: y_label.to_owned(),
-            y_log,
-            categories: places.to_vec(),
-            series: series.collect(),
-        }
+        Chart::bars(title, y_label, places.to_vec(), series.collect()).log(y_log)
     }
 }
 
