@@ -99,7 +99,7 @@ impl Lab {
         if !self.recipe.measure.is_of_resolvers() {
             self.names = self.able(Role::Static, "");
         }
-        let measured = self.measure_all();
+        let measured = validity::watched_as_one(self, Lab::measure_all);
         validity::finish(self);
         measured
     }

@@ -104,6 +104,19 @@ pub fn watched<T>(lab: &mut Lab, make: impl FnOnce(&mut Lab) -> Result<T, Error>
     made
 }
 
+/// Watches a whole recipe, of which no run was watched, as one.
+pub fn watched_as_one(lab: &mut Lab, make: impl FnOnce(&mut Lab) -> Result<(), Error>) -> Result<(), Error> {
+    let watch = Watch::begin(&lab.used_cores());
+    make(lab)?;
+    if lab.validity.runs() == 0 {
+        let conditions = watch.end();
+        let broken = Bounds::of(lab).broken(&conditions);
+        lab.validity.note(&broken);
+        lab.validity.count(&conditions);
+    }
+    Ok(())
+}
+
 /// Adds to a raw result what the machine did meanwhile, which rules that broke, and whether it counts.
 pub fn write_down(raw: &mut Value, conditions: &Conditions, broken: &[Rule], counts: bool) {
     raw["conditions"] = conditions.json();
