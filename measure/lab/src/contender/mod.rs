@@ -116,7 +116,7 @@ impl Setup {
 
 impl Name {
     /// All contenders.
-    pub const ALL: [Name; 16] = [
+    pub const ALL: [Name; 18] = [
         Name::Zonda,
         Name::Named,
         Name::Nsd,
@@ -131,12 +131,14 @@ impl Name {
         Name::Engine(ProtectionKind::SystemAtomic),
         Name::Engine(ProtectionKind::Paper),
         Name::Engine(ProtectionKind::PaperPortable),
+        Name::Engine(ProtectionKind::PaperPublished),
         Name::Engine(ProtectionKind::Snapshot),
+        Name::Engine(ProtectionKind::SnapshotParts),
         Name::Echo,
     ];
     /// Their names.
-    pub const TEXTS: [&str; 16] = {
-        let mut texts = [""; 16];
+    pub const TEXTS: [&str; 18] = {
+        let mut texts = [""; 18];
         let mut at = 0;
         while at < texts.len() {
             texts[at] = Name::ALL[at].text();
@@ -165,7 +167,9 @@ impl Name {
                 ProtectionKind::SystemAtomic => "engine-system-atomic",
                 ProtectionKind::Paper => "engine-paper",
                 ProtectionKind::PaperPortable => "engine-paper-portable",
+                ProtectionKind::PaperPublished => "engine-paper-published",
                 ProtectionKind::Snapshot => "engine-snapshot",
+                ProtectionKind::SnapshotParts => "engine-snapshot-parts",
             },
             Name::Echo => "echo",
         }

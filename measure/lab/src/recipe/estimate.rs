@@ -9,6 +9,8 @@ use crate::contender::Role;
 const ENGINE_START: f64 = 0.25;
 /// See [`ENGINE_START`].
 const ENGINE_CACHE: f64 = 1.5;
+/// See [`ENGINE_START`]; of zones that are made for the run.
+const ENGINE_LARGE: f64 = 3.0;
 /// Trials until the steps of a staircase are small.
 const APPROACH: f64 = 10.0;
 /// What a trial takes beside its length, and beside half of the time for which lost replies are waited for, as half of the
@@ -195,6 +197,7 @@ impl Recipe {
         let run = |cell: super::Cell| {
             let start = match cell.options.data {
                 Some(Data::Cache) => ENGINE_CACHE,
+                Some(Data::Net | Data::Many) => ENGINE_LARGE,
                 _ => ENGINE_START,
             };
             let runs = self.panels[cell.panel].runs.map_or(effort.runs, |runs| runs.min(effort.runs));
@@ -208,7 +211,7 @@ impl Recipe {
         let count = |group: &super::EchoGroup| match (group.cores, &group.processes) {
             (Placement::Server, Processes::One) => 1,
             (Placement::Server, Processes::EachToCores) | (Placement::EachCore, _) => cores,
-            (Placement::EachPair, _) => cores * (cores - 1) / 2,
+            (placement, _) => placement.sets(&(0..cores).collect::<Vec<_>>()).len(),
         };
         self.echoes.iter().map(count).sum::<usize>() as f64
     }
