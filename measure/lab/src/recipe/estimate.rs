@@ -90,7 +90,9 @@ impl Recipe {
             Measure::Scaling => {
                 let counts = self.workers.iter().filter(|&&workers| workers <= cores).count() + 2;
                 let run = effort.run_seconds + effort.warm_seconds + ENGINE_START;
-                COMPUTED + 5.0 * counts as f64 * effort.runs as f64 * run
+                // The inputs: profiles of three kinds and what cores share, several times.
+                let inputs = if form == Form::Full { 7.0 } else { 2.0 } * (3.0 * run + 0.5);
+                COMPUTED + inputs + 5.0 * counts as f64 * effort.runs as f64 * run
             }
             // Every way with a server of its own, and the limit program; ends wait for the disk.
             Measure::UpdateRate => {

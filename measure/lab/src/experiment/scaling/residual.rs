@@ -17,6 +17,8 @@ pub struct Residual {
     pub name: &'static str,
     /// With how many.
     pub threads: usize,
+    /// Rounds that it was measured in.
+    pub rounds: usize,
     /// Median rate, and the least and greatest of all rounds.
     pub measured: (f64, (f64, f64)),
     /// Rate, and its interval by the error of the inputs.
@@ -31,10 +33,15 @@ impl Residual {
         self.simulated.0 / self.measured.0 - 1.0
     }
 
+    /// Whether there were as many rounds as a verdict needs.
+    fn is_decided(&self) -> bool {
+        statistics::coverage(self.rounds).is_some()
+    }
+
     /// Whether the two disagree: their intervals have nothing in common, and the difference is worth a word.
     pub fn is_wrong(&self) -> bool {
         let ((_, (least, most)), (_, (low, high))) = (self.measured, self.simulated);
-        (low > most || high < least) && self.error().abs() > WORTH_SAYING
+        self.is_decided() && (low > most || high < least) && self.error().abs() > WORTH_SAYING
     }
 
     /// `71 % above what was measured with 2 threads`.
@@ -59,6 +66,7 @@ pub fn residuals(found: &Found, curves: &[Curve]) -> Vec<Residual> {
             all.push(Residual {
                 name: curve.name,
                 threads,
+                rounds: values.len(),
                 measured: (statistics::median(values), statistics::ends(values)),
                 simulated: (outcome.rate, interval),
                 waited: outcome.share_waited(),
@@ -99,7 +107,12 @@ pub fn beside(residuals: &[Residual]) -> Table {
             format!("{measured:.0} [{least:.0}, {most:.0}]"),
             format!("{simulated:.0} [{low:.0}, {high:.0}]"),
             format!("{:+.1} %", residual.error() * 100.0),
-            if residual.is_wrong() { "disagree" } else { "not told apart" }.to_owned(),
+            match (residual.is_decided(), residual.is_wrong()) {
+                (false, _) => "not decided, by too few runs",
+                (true, true) => "disagree",
+                (true, false) => "not told apart",
+            }
+            .to_owned(),
             format!("{:.1} %", residual.waited * 100.0),
         ]
     };
@@ -134,7 +147,7 @@ mod tests {
     use super::*;
 
     fn residual(measured: (f64, (f64, f64)), simulated: (f64, (f64, f64))) -> Residual {
-        Residual { name: "bind9", threads: 2, measured, simulated, waited: 0.1 }
+        Residual { name: "bind9", threads: 2, rounds: 6, measured, simulated, waited: 0.1 }
     }
 
     #[test]
@@ -143,6 +156,8 @@ mod tests {
         let same = residual((100.0, (90.0, 110.0)), (130.0, (105.0, 150.0)));
         let little = residual((100.0, (99.0, 101.0)), (105.0, (104.0, 106.0)));
         assert_eq!([&wrong, &same, &little].map(Residual::is_wrong), [true, false, false]);
+        let few = Residual { rounds: 5, ..wrong.clone() };
+        assert_eq!((few.is_wrong(), beside(&[few]).rows[0][5].contains("too few")), (false, true));
         let all = [little, wrong, same];
         assert_eq!(name("bind9", &all), "bind9, simulated, 71 % above what was measured with 2 threads");
         assert_eq!(name("paper", &all), "paper, simulated");

@@ -31,7 +31,7 @@ const SEED: u64 = 1;
 /// Draws of inputs that an interval is of: of 40, one is left out at either end, which leaves 95 %. In short forms there are
 /// fewer, and none is left out.
 const DRAWS: usize = 40;
-const DRAWS_QUICK: usize = 8;
+const DRAWS_QUICK: usize = 5;
 /// Queries of a draw, of those of a curve: its own error is then still small beside that of the inputs.
 const DRAW_SHARE: usize = 4;
 
@@ -193,7 +193,12 @@ pub fn curves(
                 name: subject.name,
                 simulated: fit(&outcomes),
                 measured: measured(found, subject.name),
-                intervals: intervals((subject, repeated), found, effort, lab)?,
+                intervals: intervals((subject, repeated), found, effort, lab)?
+                    .into_iter()
+                    .zip(&outcomes)
+                    // Few draws of few queries may all miss what many queries of the middle give.
+                    .map(|((low, high), outcome)| (low.min(outcome.rate), high.max(outcome.rate)))
+                    .collect(),
                 outcomes,
                 skewed,
             }),
