@@ -29,8 +29,9 @@ const VERSION: f64 = 0.06;
 const RECORD: f64 = 4e-6;
 /// What memory takes to settle, and queries that touch a zone.
 const SETTLE: f64 = 8.0;
-/// Simulations of the recipe `scaling`, and its lock profiles.
-const COMPUTED: f64 = 25.0;
+/// Simulations of the recipe `scaling`, in full and in short forms.
+const COMPUTED: f64 = 180.0;
+const COMPUTED_QUICK: f64 = 25.0;
 /// Samples of what is kept of updates: pauses and transfers.
 const SAMPLES_SECONDS: f64 = 12.0;
 /// Looks at memory after single updates, and what follows them.
@@ -91,8 +92,9 @@ impl Recipe {
                 let counts = self.workers.iter().filter(|&&workers| workers <= cores).count() + 2;
                 let run = effort.run_seconds + effort.warm_seconds + ENGINE_START;
                 // The inputs: profiles of three kinds and what cores share, several times.
-                let inputs = if form == Form::Full { 7.0 } else { 2.0 } * (3.0 * run + 0.5);
-                COMPUTED + inputs + 5.0 * counts as f64 * effort.runs as f64 * run
+                let (computed, times) =
+                    if form == Form::Full { (COMPUTED, 7.0) } else { (COMPUTED_QUICK, 2.0) };
+                computed + times * (3.0 * run + 0.5) + 5.0 * counts as f64 * effort.runs as f64 * run
             }
             // Every way with a server of its own, and the limit program; ends wait for the disk.
             Measure::UpdateRate => {

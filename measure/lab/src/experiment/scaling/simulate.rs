@@ -33,7 +33,7 @@ const SEED: u64 = 1;
 const DRAWS: usize = 40;
 const DRAWS_QUICK: usize = 5;
 /// Queries of a draw, of those of a curve: its own error is then still small beside that of the inputs.
-const DRAW_SHARE: usize = 4;
+const DRAW_SHARE: usize = 5;
 
 /// What the models know.
 #[derive(Clone)]
