@@ -12,7 +12,7 @@ use crate::{
     bed::{Bed, BedKind},
     contender::Programs,
     error,
-    experiment::{Lab, table},
+    experiment::{Lab, Ledger, table},
     file, place, process, published,
     recipe::{Form, Name, Recipe},
     record::{Blocks, FORMAT, Record, Table, Target, Validity},
@@ -99,6 +99,7 @@ pub fn run(options: Options) -> Result<Done, Error> {
         stop: options.stop,
         names,
         record,
+        validity: Ledger::default(),
         began,
     };
     lab.measure()?;
@@ -134,6 +135,7 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
     // The record has the command line itself, without paths.
     machine.as_object_mut().map(|machine| machine.remove("command"));
     machine["bed"] = bed.name().into();
+    machine["receiving"] = bed.receiving.clone().into();
     machine["scale"] = scale.into();
     Record {
         format: FORMAT,
