@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{self, Write},
     net::SocketAddr,
+    num::NonZeroU32,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -40,7 +41,7 @@ Examples:
 A name server of the shape that BIND 9 had in the 2000s, small enough that its locks can be exchanged. It is no server to
 operate. It asks itself, or with --serve answers over UDP until SIGTERM or SIGINT. `zonda-bench lab` has the experiments.")]
 pub struct Arguments {
-    /// A zone of delegations, or a resolver's cache of 200,000 names.
+    /// The root zone, a zone in the shape of net (427,075 records), 10,000 small zones, or a resolver's cache of 200,000 names.
     #[arg(long, default_value = Data::Root.name(), value_parser = words::<Data>(Data::WORDS))]
     data: Data,
     /// Zone file in place of the root zone that comes with the program.
@@ -91,11 +92,20 @@ pub struct Arguments {
     /// Report who took which lock where, for how long, and who waited; rates are lower then.
     #[arg(long)]
     profile_locks: bool,
+    /// Time one of so many acquisitions, drawn at random, which stands for all: then rates are hardly lower.
+    #[arg(long, value_name = "N", default_value_t = NonZeroU32::MIN, requires = "profile_locks")]
+    profile_every: NonZeroU32,
+    /// Work areas at most, with --memory areas.
+    #[arg(long, value_name = "N", default_value_t = Settings::default().areas)]
+    areas: usize,
+    /// Look for timers and other descriptors after so many questions, as a program without threads has to; 0: never.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    polls: u32,
     /// Start of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Answer over UDP instead.
-    #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["seconds", "warm", "waits", "profile_locks", "writes", "json"])]
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["seconds", "warm", "waits", "profile_locks", "polls", "writes", "json"])]
     serve: Option<SocketAddr>,
     /// One socket for all threads, or one for each (SO_REUSEPORT).
     #[arg(long, value_enum, default_value_t = Sockets::Each, requires = "serve")]
@@ -192,16 +202,22 @@ fn settings(arguments: &Arguments) -> Result<Settings, Error> {
         warm: time("--warm", arguments.warm)?,
         waits: arguments.waits,
         profile: arguments.profile_locks,
+        profile_every: arguments.profile_every,
+        areas: arguments.areas,
+        polls: arguments.polls,
         seed: arguments.seed,
     })
 }
 
 fn content(arguments: &Arguments) -> Result<Content, Error> {
-    if arguments.data == Data::Cache {
-        return match arguments.zone {
-            Some(_) => Err(Error::Option { option: "--zone", rule: "with --data root" }),
-            None => Ok(Content::of_cache()),
-        };
+    if arguments.data != Data::Root && arguments.zone.is_some() {
+        return Err(Error::Option { option: "--zone", rule: "with --data root" });
+    }
+    match arguments.data {
+        Data::Root => {}
+        Data::Net => return Content::of_net(),
+        Data::Many => return Ok(Content::of_many()),
+        Data::Cache => return Ok(Content::of_cache()),
     }
     let read =
         |name: &str, text: &[u8]| Content::of_zone(name, text).map_err(|report| Error::Zone { report });

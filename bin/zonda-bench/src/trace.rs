@@ -9,7 +9,10 @@ use std::{
 use bench::{
     Error,
     error::CaptureProblem,
-    trace::{DNS_PORT, Message, Reader, message::Parts, queries::QueryFile, report::Report, tally::Tally},
+    trace::{
+        DNS_PORT, Message, Reader, message::Parts, queries::QueryFile, reference::Beside, report::Report,
+        tally::Tally,
+    },
 };
 use clap::Args;
 
@@ -19,6 +22,7 @@ use clap::Args;
 Examples:
   zonda-bench trace monday.pcap tuesday.pcap
   xz -dc capture.pcapng.xz | zonda-bench trace --json -
+  zonda-bench trace --reference root-server.pcap
   zonda-bench trace --chart rate.svg --queries queries.txt capture.pcap
   zonda-bench trace --rebuild --queries queries.txt replies.pcap
 Requests are messages with QR clear, replies those with QR set. A request failed if its reply has a code other than
@@ -31,6 +35,9 @@ pub struct Arguments {
     /// The same as JSON on standard output.
     #[arg(long)]
     json: bool,
+    /// Put the reference trace of ISC-TN-2008-1 beside it.
+    #[arg(long, conflicts_with = "json")]
+    reference: bool,
     /// Write a chart of requests per second.
     #[arg(long, value_name = "FILE.svg")]
     chart: Option<PathBuf>,
@@ -63,6 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     let text = match arguments.json {
         true => format!("{:#}\n", report.json()),
+        false if arguments.reference => format!("{report}{}", Beside(&report)),
         false => report.to_string(),
     };
     let fault = |cause| Error::File { path: "standard output".into(), action: "write", cause };

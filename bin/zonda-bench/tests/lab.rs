@@ -393,7 +393,7 @@ fn has_all_in_process(recipe: &str, contender: &str, metric: &str, at: &str) {
     assert_eq!(values_at(&record, contender, metric, at).len(), 1, "{recipe}: {record}");
     assert!(record["figures"].as_array().unwrap().len() > 10);
     let has = |part: &str, title: &str| record[part].to_string().contains(title);
-    assert_eq!(has("tables", "What others found"), ["locks", "allocators"].contains(&recipe), "{recipe}");
+    assert_eq!(has("tables", "What others found"), recipe != "lock-profile", "{recipe}");
     assert_eq!(has("texts", "the profiler's lines"), recipe == "lock-profile");
     assert_eq!(record["targets"].as_array().map_or(0, Vec::len), usize::from(recipe == "locks"));
 }
@@ -422,7 +422,7 @@ fn scaling_beyond_the_cores() {
         record["charts"].as_array().unwrap().iter().flat_map(|chart| chart["series"].as_array().unwrap());
     let mut simulated = 0;
     for one in series.filter(|one| one["role"] == "simulated") {
-        assert!(one["name"].as_str().unwrap().ends_with("simulated"), "{}", one["name"]);
+        assert!(one["name"].as_str().unwrap().contains("simulated"), "{}", one["name"]);
         simulated += 1;
     }
     assert!(simulated > 20, "{simulated}");
@@ -646,6 +646,8 @@ mod long {
             ("locks", "snapshot", "p99.9 query", "changes, timed, 1,000 writes/s"),
             ("smp-2004", "no threads", "rate", "root, no threads"),
             ("allocators", "snmalloc", "rate over areas", "cache, 8 threads"),
+            ("figure-3", "nothread", "rate", "root, no threads"),
+            ("cache-hits", "snapshot-parts", "rate over paper-published", "all cores, 50 % hits"),
         ] {
             has_all_in_process(recipe, contender, metric, at);
         }

@@ -23,7 +23,8 @@ fn main() {
         return;
     }
     let ours = RwLock::new(1u64);
-    let portable: RwLock<u64, Portable> = RwLock::with_quota("rwlock", 1, sync::rwlock::QUOTA);
+    let portable: RwLock<u64, sync::rwlock::Raw<Portable>> =
+        RwLock::with_quota("rwlock", 1, sync::rwlock::QUOTA);
     let (system, parking) = (std::sync::RwLock::new(1u64), parking_lot::RwLock::new(1u64));
     let (mutex, parking_mutex) = (std::sync::Mutex::new(1u64), parking_lot::Mutex::new(1u64));
     let raw = sync::rwlock::Raw::<Futex>::new(4);

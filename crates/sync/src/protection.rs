@@ -6,10 +6,11 @@
 //! | [`ByMutex`] | one at a time | under a mutex each |
 //! | [`SystemOrdinary`] | the system's reader-writer lock | under a mutex each |
 //! | [`SystemAtomic`] | the system's reader-writer lock | atomic |
-//! | [`Paper`] | the reader-writer lock of BIND 9 | atomic |
+//! | [`Paper`] | the reader-writer lock of BIND 9, with our admission of readers and a futex | atomic |
 //! | [`Bind9`] | a reader-writer lock made of a mutex and conditions, as BIND 9.3 | under a mutex each |
 //! | [`Unshared`] | none: one thread alone | plain numbers |
 //! | [`PaperPortable`] | the same, with sleepers that need no system call of their own | atomic |
+//! | [`PaperPublished`] | the reader-writer lock as the paper has it | atomic |
 //!
 //! The fifth way, snapshots ([`crate::Cell`]), has no locks that code could be written against: a reader begins and
 //! ends a batch, and in between there is nothing to take.
@@ -19,8 +20,8 @@
 use crate::{
     Counter, Mutex, RwLock, SystemRwLock,
     condition_rwlock::ConditionRwLock,
-    event::{Event, Native, Portable},
-    rwlock::QUOTA,
+    event::Portable,
+    rwlock::{Exclusion, Published, QUOTA, Raw},
     unshared::{self, UnsharedCounter},
 };
 
@@ -98,6 +99,8 @@ pub enum Unshared {}
 pub enum Paper {}
 /// The same where there is no futex.
 pub enum PaperPortable {}
+/// All that the paper has, as it has it.
+pub enum PaperPublished {}
 
 impl Protection for ByMutex {
     const NAME: &'static str = "mutex";
@@ -131,13 +134,19 @@ impl Protection for SystemAtomic {
 
 impl Protection for Paper {
     const NAME: &'static str = "paper";
-    type Lock<T: Send + Sync> = RwLock<T, Native>;
+    type Lock<T: Send + Sync> = RwLock<T>;
     type Count = Counter;
 }
 
 impl Protection for PaperPortable {
     const NAME: &'static str = "paper-portable";
-    type Lock<T: Send + Sync> = RwLock<T, Portable>;
+    type Lock<T: Send + Sync> = RwLock<T, Raw<Portable>>;
+    type Count = Counter;
+}
+
+impl Protection for PaperPublished {
+    const NAME: &'static str = "paper-published";
+    type Lock<T: Send + Sync> = RwLock<T, Published>;
     type Count = Counter;
 }
 
@@ -173,8 +182,8 @@ impl<T: Send + Sync> Lock<T> for SystemRwLock<T> {
     }
 }
 
-impl<T: Send + Sync, E: Event> Lock<T> for RwLock<T, E> {
-    fn with_quota(name: &'static str, value: T, quota: u32) -> RwLock<T, E> {
+impl<T: Send + Sync, X: Exclusion> Lock<T> for RwLock<T, X> {
+    fn with_quota(name: &'static str, value: T, quota: u32) -> RwLock<T, X> {
         RwLock::with_quota(name, value, quota)
     }
 
@@ -316,5 +325,6 @@ mod tests {
         check::<SystemAtomic>();
         check::<Paper>();
         check::<PaperPortable>();
+        check::<PaperPublished>();
     }
 }

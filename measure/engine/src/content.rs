@@ -3,17 +3,27 @@
 use std::collections::BTreeMap;
 
 use bench::{
-    generate::popularity::{Popularity, Skew},
+    Error,
+    generate::{
+        popularity::{Popularity, Skew},
+        registry,
+    },
+    labels,
     random::Random,
 };
 use wire::{NameBuf, iana::rtype};
 use zonefile::{NoIncludes, Options, Record, Report, Source};
 
-use crate::{message::query_packet, rrset::RRset, settings::Names};
+use crate::{message::query_packet, rrset::RRset, settings::Names, table::Table};
 
-/// Zones and names of the paper's resolver (section 6.3): names that are in its cache.
+/// Zones and names of the paper's resolver (section 6.1.5): names that are in its cache.
 const CACHED_ZONES: usize = 1000;
 const CACHED_NAMES_A_ZONE: usize = 200;
+/// Zones and addresses of each of the paper's server of many zones (section 6.1.1).
+const MANY_ZONES: usize = 10_000;
+const MANY_ADDRESSES: usize = 100;
+/// Records of the zone in the shape of net: a twentieth of the paper's, and still many times what caches hold. Each run makes it anew.
+const NET_RECORDS: usize = registry::NET_RECORDS / 20;
 /// Questions that a thread asks one after the other, again and again: with their answers more than the caches of a core hold.
 pub const QUESTIONS: usize = 1 << 16;
 /// Share of the questions for IPv4 addresses; the others are for IPv6.
@@ -124,6 +134,25 @@ impl Content {
         Ok(Content { zones: vec![ZoneContent { apex: apex.octets().into(), nodes: nodes.collect() }] })
     }
 
+    /// A zone of delegations in the shape of net.
+    pub fn of_net() -> Result<Content, Error> {
+        let (shape, mut text) = (registry::Shape::net(NET_RECORDS, 1), Vec::new());
+        let labels = labels::make(shape.delegations, None, 1)?;
+        registry::write(&mut text, &shape, &labels)
+            .map_err(|cause| Error::System { action: "write a zone into memory", cause })?;
+        Content::of_zone("net", &text).map_err(|report| Error::Zone { report })
+    }
+
+    /// 10,000 zones with 100 addresses each.
+    pub fn of_many() -> Content {
+        Content { zones: (0..MANY_ZONES).filter_map(small_zone).collect() }
+    }
+
+    /// Which zone a name is in.
+    pub fn table(&self) -> Table {
+        Table::new(self.zones.iter().map(|zone| &*zone.apex))
+    }
+
     /// Addresses of 200,000 names, as a resolver has learned them.
     pub fn of_cache() -> Content {
         let nodes = cached_names().map(|name| {
@@ -144,10 +173,11 @@ impl Content {
 
     /// Names to ask for: below delegations, or where there are none, names with addresses.
     pub fn asked(&self) -> Asked {
-        let zone = &self.zones[0];
-        let cuts = zone.names(|name, _| zone.is_cut(name));
+        let cuts = |zone: &ZoneContent| zone.names(|name, _| zone.is_cut(name));
+        let hosts = |zone: &ZoneContent| zone.names(|_, sets| has(sets, rtype::A));
+        let cuts: Vec<String> = self.zones.iter().flat_map(cuts).collect();
         let is_cache = cuts.is_empty();
-        Asked { is_cache, names: if is_cache { zone.names(|_, sets| has(sets, rtype::A)) } else { cuts } }
+        Asked { is_cache, names: if is_cache { self.zones.iter().flat_map(hosts).collect() } else { cuts } }
     }
 
     /// Sets that an update may replace: addresses.
@@ -155,6 +185,25 @@ impl Content {
         let sets = self.zones.iter().flat_map(|zone| zone.nodes.values()).flatten();
         sets.filter(|set| matches!(set.rtype, rtype::A | rtype::AAAA)).cloned().collect()
     }
+}
+
+/// Zone `number` of many: SOA, two NS, and addresses.
+fn small_zone(number: usize) -> Option<ZoneContent> {
+    const SOA: &[u8] = b"\x03ns1\x00\x04host\x00\0\0\0\x01\0\0\x0e\x10\0\0\x03\x84\0\x09\x3a\x80\0\0\x0e\x10";
+    let apex = NameBuf::from_text(&format!("z{number}.example.")).ok()?;
+    let owner = apex.octets();
+    let servers: [&[u8]; 2] = [b"\x03ns1\x03net\0", b"\x03ns2\x03net\0"];
+    let mut nodes = BTreeMap::new();
+    nodes.insert(
+        owner.into(),
+        vec![RRset::new(owner, rtype::SOA, 3600, [SOA]), RRset::new(owner, rtype::NS, 3600, servers)],
+    );
+    for host in 0..MANY_ADDRESSES {
+        let name = NameBuf::from_text(&format!("h{host}.z{number}.example.")).ok()?;
+        let address = [10, (number >> 8) as u8, number as u8, host as u8];
+        nodes.insert(name.octets().into(), vec![RRset::new(name.octets(), rtype::A, 3600, [&address[..]])]);
+    }
+    Some(ZoneContent { apex: owner.into(), nodes })
 }
 
 fn cached_names() -> impl Iterator<Item = NameBuf> {
@@ -210,6 +259,11 @@ net. 86400 NS ns2.net.
         assert!((0.24..0.26).contains(&share(0.25, &|name| name.starts_with("www.no-"))));
         let cache = Content::of_cache();
         assert_eq!(cache.zones[0].nodes.len(), 200_000);
+        let zone = small_zone(700).unwrap();
+        assert_eq!((zone.nodes.len(), zone.is_cut(&zone.apex)), (101, false));
+        let many = Content { zones: (0..300).filter_map(small_zone).collect() };
+        assert_eq!((many.asked().names.len(), many.addresses().len()), (30_000, 30_000));
+        assert_eq!(many.table().closest(b"\x01a\x04z299\x07example\0"), Some(299));
         let first = cache.asked().questions(Names::Skewed, 0.0, 1);
         let mut counts: BTreeMap<&[u8], usize> = BTreeMap::new();
         first

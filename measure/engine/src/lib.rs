@@ -2,10 +2,11 @@
 //! with counters, and a cache of the same shape; written once against [`sync::protection`] and once with snapshots.
 //!
 //! * [`settings`]: what an experiment is made of; [`outcome`]: what it brought.
-//! * [`content`]: zones and questions; [`rrset`], [`tree`]: how they are stored; [`locked`], [`copied`]: under locks, and as
-//!   snapshots.
+//! * [`content`]: zones and questions; [`rrset`], [`tree`]: how they are stored, [`table`]: which zone; [`locked`], [`copied`], [`parted`]: under locks,
+//!   as snapshots, and as snapshots in parts.
 //! * [`database`]: what answering needs of either, and answering; [`message`]: queries and responses; [`memory`]: where
 //!   memory for answers comes from; [`few`]: values without an allocation.
+//! * [`events`]: what a program without threads looks for between questions.
 //! * [`server`]: either as threads use it; `run`: threads that ask in process, `writer`: changes at a rate, `serve`: over UDP;
 //!   [`tally`]: what they count.
 //!
@@ -14,16 +15,19 @@
 pub mod content;
 pub mod copied;
 pub mod database;
+pub mod events;
 pub mod few;
 pub mod locked;
 pub mod memory;
 pub mod message;
 pub mod outcome;
+pub mod parted;
 pub mod rrset;
 mod run;
 mod serve;
 pub mod server;
 pub mod settings;
+pub mod table;
 pub mod tally;
 pub mod tree;
 mod words;
@@ -32,7 +36,9 @@ mod writer;
 use std::sync::atomic::AtomicBool;
 
 use bench::Error;
-use sync::protection::{Bind9, ByMutex, Paper, PaperPortable, SystemAtomic, SystemOrdinary, Unshared};
+use sync::protection::{
+    Bind9, ByMutex, Paper, PaperPortable, PaperPublished, SystemAtomic, SystemOrdinary, Unshared,
+};
 
 pub use content::Content;
 pub use memory::MemoryKind;
@@ -40,6 +46,7 @@ pub use outcome::Outcome;
 pub use settings::{Data, Names, ProtectionKind, Service, Settings};
 
 use locked::Locked;
+use parted::Parted;
 use server::Snapshots;
 
 /// Evaluates an expression with `$build` making a server of the protection in the settings.
@@ -60,8 +67,13 @@ macro_rules! with_protection {
             ProtectionKind::SystemAtomic => locked!(SystemAtomic),
             ProtectionKind::Paper => locked!(Paper),
             ProtectionKind::PaperPortable => locked!(PaperPortable),
+            ProtectionKind::PaperPublished => locked!(PaperPublished),
             ProtectionKind::Snapshot => {
                 let $build = || Snapshots::new(content);
+                $act
+            }
+            ProtectionKind::SnapshotParts => {
+                let $build = || Parted::new(content);
                 $act
             }
         }

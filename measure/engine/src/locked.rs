@@ -8,7 +8,7 @@
 //! A query takes the lock of the table and holds the zone; for each name the lock of the tree and then that of the node's
 //! bucket, and holds the sets it found there until the answer is written.
 //!
-//! Source: Jinmei and Vixie (USENIX 2006), sections 2 and 3.3.
+//! Source: Jinmei and Vixie (USENIX 2006), sections 2, 4.3 and 5.1.
 
 use sync::{
     Buckets, Counted,
@@ -19,12 +19,18 @@ use crate::{
     content::{Content, ZoneContent},
     database::{Database, Kind, Sets, Walk, suffixes},
     rrset::RRset,
+    table::Table,
     tree::{Tree, hash_of},
 };
 
 /// See the module.
 pub struct Locked<P: Protection> {
-    zones: P::Lock<Vec<Held<Zone<P>, P>>>,
+    zones: P::Lock<Zones<P>>,
+}
+
+struct Zones<P: Protection> {
+    table: Table,
+    all: Vec<Held<Zone<P>, P>>,
 }
 
 type Held<T, P> = Counted<T, <P as Protection>::Count>;
@@ -60,7 +66,8 @@ struct Place<P: Protection> {
 impl<P: Protection> Locked<P> {
     /// Of zones; so many buckets each; so many writers in a row.
     pub fn new(content: &Content, buckets: usize, quota: u32) -> Locked<P> {
-        let zones = content.zones.iter().map(|zone| Counted::new(Zone::new(zone, buckets, quota))).collect();
+        let all = content.zones.iter().map(|zone| Counted::new(Zone::new(zone, buckets, quota))).collect();
+        let zones = Zones { table: content.table(), all };
         Locked { zones: P::Lock::with_quota("zone table", zones, quota) }
     }
 
@@ -167,18 +174,12 @@ impl<P: Protection> Database for Locked<P> {
     type Set = Held<RRset, P>;
 
     fn zone(&self, name: &[u8]) -> Option<Self::Zone> {
-        let is_above = |zone: &&Self::Zone| {
-            name.ends_with(&zone.apex) && suffixes(name).any(|at| name[at..] == *zone.apex)
-        };
-        self.zones.read(|zones| {
-            let zone = zones.iter().filter(is_above).max_by_key(|zone| zone.apex.len())?;
-            Some(zone.clone())
-        })
+        self.zones.read(|zones| zones.table.closest(name).map(|number| zones.all[number].clone()))
     }
 
     fn walk(&self, zone: &Self::Zone, name: &[u8]) -> Walk<Node> {
         zone.tree.read(|tree| {
-            let (kind, node) = walk(tree, name, zone.apex.len(), |node| node.is_cut);
+            let (kind, node) = walk(|name| tree.get(name), name, zone.apex.len(), |node| node.is_cut);
             Walk { kind, node: node.copied() }
         })
     }
@@ -199,17 +200,17 @@ impl<P: Protection> Database for Locked<P> {
     }
 }
 
-/// From the apex, which has so many octets, down to a name.
-pub(crate) fn walk<'t, V: Clone>(
-    tree: &'t Tree<V>,
+/// From the apex, which has so many octets, down to a name; `get`: what a name has.
+pub(crate) fn walk<'t, V>(
+    get: impl Fn(&[u8]) -> Option<&'t V>,
     name: &[u8],
     apex_octets: usize,
     is_cut: impl Fn(&V) -> bool,
 ) -> (Kind, Option<&'t V>) {
     let below = suffixes(name).filter(|&at| name.len() - at > apex_octets);
-    let mut node = tree.get(&name[name.len() - apex_octets..]);
+    let mut node = get(&name[name.len() - apex_octets..]);
     for at in below {
-        node = tree.get(&name[at..]);
+        node = get(&name[at..]);
         match node {
             Some(found) if is_cut(found) => return (Kind::Cut, node),
             Some(_) => {}

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use serde_json::{Value, json};
-use sync::profile::Summary;
+use sync::profile::{Cost, Summary};
 
 use crate::{
     settings::Settings,
@@ -26,6 +26,8 @@ pub struct Outcome {
     pub writes: Option<Writes>,
     /// Where the profiler was on.
     pub locks: Option<Summary>,
+    /// What the profiler took off for itself.
+    pub profile_cost: Cost,
 }
 
 impl Outcome {
@@ -62,11 +64,11 @@ impl Outcome {
 
     /// As a JSON object: times in microseconds where the key ends in `us`, else in seconds.
     pub fn json(&self) -> Value {
-        let Settings { protection, memory, data, threads, names, quota, .. } = &self.settings;
+        let Settings { protection, memory, data, threads, names, quota, areas, polls, .. } = &self.settings;
         let mut value = json!({
             "protection": protection.name(), "memory": memory.name(), "data": data.name(), "threads": threads,
             "own": self.settings.is_own(), "names": names.name(),
-            "quota": quota, "buckets": self.settings.bucket_count(),
+            "quota": quota, "buckets": self.settings.bucket_count(), "areas": areas, "polls": polls,
             "answered": self.answered(), "seconds": self.seconds.as_secs_f64(), "rate": self.rate(),
             "cpu_s": self.cpu().as_secs_f64(), "cpu_us_per_query": self.cpu_us_per_query(),
             "per_thread": self.tallies.iter().map(|tally| tally.answered).collect::<Vec<_>>(),
@@ -83,6 +85,8 @@ impl Outcome {
         }
         if let Some(locks) = &self.locks {
             value["locks"] = serde_json::to_value(locks).unwrap_or_default();
+            let Cost { free, clock, every } = self.profile_cost;
+            value["profiler"] = json!({ "every": every, "free_ns": free.as_nanos() as u64, "clock_ns": clock.as_nanos() as u64 });
         }
         value
     }
@@ -117,6 +121,11 @@ impl fmt::Display for Outcome {
             let share = locks.share_waited * 100.0;
             let (waited, working) = (locks.waited.as_secs_f64(), locks.working.as_secs_f64());
             writeln!(f, "waiting for locks: {share:.1} % ({waited:.2} of {working:.2} s)")?;
+            let Cost { free, clock, every } = self.profile_cost;
+            writeln!(
+                f,
+                "profiler: one of {every} acquisitions timed; {free:?} off each wait, {clock:?} off each hold"
+            )?;
         }
         Ok(())
     }

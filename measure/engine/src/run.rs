@@ -15,6 +15,7 @@ use sync::profile;
 
 use crate::{
     content::Content,
+    events::Events,
     memory::Memory,
     message::Query,
     outcome::Outcome,
@@ -64,7 +65,7 @@ pub(crate) fn run<S: Server>(
     content: &Content,
     build: impl Fn() -> S + Sync,
 ) -> Outcome {
-    let memory = Memory::new(settings.memory, sync::area::AREAS_MAX);
+    let memory = Memory::new(settings.memory, settings.areas);
     let asked = content.asked();
     let phase = Phase::new();
     let ready = Barrier::new(settings.threads + 1 + settings.writer_count());
@@ -104,6 +105,7 @@ pub(crate) fn run<S: Server>(
         ready.wait();
         thread::sleep(settings.warm);
         profile::clear();
+        profile::set_sampled(settings.profile_every);
         profile::set(settings.profile || settings.waits);
         phase.set(MEASURED);
         let began = Instant::now();
@@ -115,7 +117,8 @@ pub(crate) fn run<S: Server>(
         let writes = (!writers.is_empty()).then(|| Writes::of_all(writers.into_iter().map(joined)));
         let publisher_cpu = publisher.map(joined).unwrap_or_default();
         let locks = settings.profile.then(|| profile::report().summary(seconds * settings.threads as u32));
-        Outcome { settings: settings.clone(), seconds, tallies, publisher_cpu, writes, locks }
+        let (settings, profile_cost) = (settings.clone(), profile::own_cost());
+        Outcome { settings, seconds, tallies, publisher_cpu, writes, locks, profile_cost }
     })
 }
 
@@ -154,6 +157,7 @@ impl Worker<'_> {
         // So that not all threads ask for the same at once.
         let mut at = random.index(questions.len());
         let misses = if self.settings.data == Data::Cache { 1.0 - self.settings.hits } else { 0.0 };
+        let mut events = (self.settings.polls > 0).then(|| Events::new(self.settings.polls));
         let mut began = Began::now();
         let (mut is_measured, mut batches, mut unlearned) = (false, 0, 0);
         loop {
@@ -181,6 +185,9 @@ impl Worker<'_> {
                         }
                         is_answered
                     });
+                if let Some(events) = &mut events {
+                    events.after_question();
+                }
                 tally.starved += u64::from(!is_answered);
                 tally.misses += u64::from(is_miss);
                 if let Some((at, waited)) = before {

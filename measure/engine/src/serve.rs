@@ -35,7 +35,7 @@ pub(crate) fn serve<S: Server>(
     ready: impl FnOnce(),
 ) -> Result<u64, Error> {
     let sockets = sockets(settings, service)?;
-    let memory = Memory::new(settings.memory, sync::area::AREAS_MAX);
+    let memory = Memory::new(settings.memory, settings.areas);
     let shared = (!settings.is_own()).then(&build);
     let learns = settings.data == Data::Cache && settings.hits < 1.0;
     ready();

@@ -59,7 +59,7 @@ pub trait Session {
 }
 
 /// Builds a response with what a query takes of memory.
-fn respond<D: Database>(
+pub(crate) fn respond<D: Database>(
     database: &D,
     query: &Query<'_>,
     place: &Place<'_>,
@@ -83,7 +83,7 @@ fn respond<D: Database>(
 }
 
 /// What another server would have answered.
-fn learned(query: &Query<'_>, number: u32) -> RRset {
+pub(crate) fn learned(query: &Query<'_>, number: u32) -> RRset {
     let owner = query.name.to_owned().to_lowercase();
     let [a, b, c, d] = number.to_be_bytes();
     match query.qtype {

@@ -1,8 +1,8 @@
 //! What an experiment with the engine is made of.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
 
-use sync::bucket;
+use sync::{area::AREAS_MAX, bucket};
 
 use crate::{
     memory::{self, MemoryKind},
@@ -33,12 +33,16 @@ pub enum ProtectionKind {
     SystemOrdinary,
     /// The system's, atomic counters.
     SystemAtomic,
-    /// The paper's, atomic counters.
+    /// The paper's with our admission of readers and a futex, atomic counters.
     Paper,
     /// The same without system calls of its own.
     PaperPortable,
+    /// The paper's lock as it was published.
+    PaperPublished,
     /// Snapshots.
     Snapshot,
+    /// Snapshots of parts, each published by itself.
+    SnapshotParts,
 }
 
 words!(ProtectionKind {
@@ -49,7 +53,9 @@ words!(ProtectionKind {
     SystemAtomic = "system-atomic",
     Paper = "paper",
     PaperPortable = "paper-portable",
+    PaperPublished = "paper-published",
     Snapshot = "snapshot",
+    SnapshotParts = "snapshot-parts",
 });
 
 /// What is asked for.
@@ -57,11 +63,15 @@ words!(ProtectionKind {
 pub enum Data {
     /// A zone with delegations.
     Root,
+    /// One that is larger than caches, in the shape of net.
+    Net,
+    /// 10,000 zones.
+    Many,
     /// A resolver's cache.
     Cache,
 }
 
-words!(Data { Root = "root", Cache = "cache" });
+words!(Data { Root = "root", Net = "net", Many = "many", Cache = "cache" });
 
 /// How often each name is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +119,12 @@ pub struct Settings {
     pub waits: bool,
     /// Report locks.
     pub profile: bool,
+    /// Of how many acquisitions the report times one.
+    pub profile_every: NonZeroU32,
+    /// Work areas at most, where memory comes from those.
+    pub areas: usize,
+    /// Questions between two looks for other events; 0: it never looks.
+    pub polls: u32,
     /// Of the questions.
     pub seed: u64,
 }
@@ -132,6 +148,9 @@ impl Default for Settings {
             warm: Duration::from_millis(200),
             waits: false,
             profile: false,
+            profile_every: NonZeroU32::MIN,
+            areas: AREAS_MAX,
+            polls: 0,
             seed: 1,
         }
     }
@@ -152,7 +171,7 @@ impl Settings {
     /// Locks of a zone or cache.
     pub fn bucket_count(&self) -> usize {
         self.buckets.unwrap_or(match self.data {
-            Data::Root => bucket::OF_A_ZONE,
+            Data::Root | Data::Net | Data::Many => bucket::OF_A_ZONE,
             Data::Cache => bucket::OF_A_CACHE,
         })
     }
@@ -188,6 +207,12 @@ impl Settings {
                 "--memory",
                 "jemalloc is not to be had: install libjemalloc.so.2 (Debian: libjemalloc2)",
             );
+        }
+        if !(1..=AREAS_MAX).contains(&self.areas) {
+            return wrong("--areas", "from 1 to 100");
+        }
+        if self.areas < self.threads {
+            return wrong("--areas", "at least one for each thread");
         }
         if self.writes > WRITES_MAX {
             return wrong("--writes", "at most 1000000 a second");

@@ -205,6 +205,9 @@ fn settings_that_cannot_be() {
         Settings { quota: 0, ..Settings::default() },
         Settings { writers: 0, ..Settings::default() },
         Settings { buckets: Some(0), ..Settings::default() },
+        Settings { areas: 0, ..Settings::default() },
+        Settings { areas: 101, ..Settings::default() },
+        Settings { areas: 2, threads: 3, ..Settings::default() },
         Settings { time: Duration::ZERO, ..Settings::default() },
     ];
     let content = content();

@@ -5,11 +5,15 @@
 
 use serde::Deserialize;
 
-use crate::record::Published;
+use crate::{
+    number,
+    record::{Published, Record},
+};
 
-/// Files by the name of their recipe.
-const FILES: [(&str, &str); 22] = [
+/// Files by the names of their recipes; some have several.
+const FILES: [(&str, &str); 26] = [
     ("allocators", include_str!("../published/allocators.toml")),
+    ("cache-hits", include_str!("../published/caching.toml")),
     ("caching", include_str!("../published/caching.toml")),
     ("caching-signed", include_str!("../published/caching.toml")),
     ("caching-threads", include_str!("../published/caching.toml")),
@@ -18,6 +22,7 @@ const FILES: [(&str, &str); 22] = [
     ("dynamic", include_str!("../published/updates.toml")),
     ("echo-pin", include_str!("../published/echo-pin.toml")),
     ("echo-sweep", include_str!("../published/echo-sweep.toml")),
+    ("figure-3", include_str!("../published/figure-3.toml")),
     ("ixfr-secondary", include_str!("../published/ixfr-secondary.toml")),
     ("lock-profile", include_str!("../published/lock-profile.toml")),
     ("locks", include_str!("../published/locks.toml")),
@@ -30,21 +35,57 @@ const FILES: [(&str, &str); 22] = [
     ("signed", include_str!("../published/signed.toml")),
     ("smp-2004", include_str!("../published/smp-2004.toml")),
     ("start", include_str!("../published/start.toml")),
+    ("threads", include_str!("../published/figure-3.toml")),
     ("threads", include_str!("../published/smp-2004.toml")),
+    ("threads-zones", include_str!("../published/figure-3.toml")),
 ];
 
 #[derive(Deserialize)]
 struct File {
     published: Vec<Published>,
+    /// Rows that this machine adds.
+    #[serde(default)]
+    here: Vec<Here>,
+}
+
+/// A row of a published table, of two columns, for what was measured here.
+#[derive(Deserialize)]
+struct Here {
+    /// Title of the table.
+    table: String,
+    /// The figure: whose, which and where.
+    contender: String,
+    metric: String,
+    at: String,
 }
 
 /// What was published about the matter of `recipe`; nothing for recipes that no source has.
 pub fn of(recipe: &str) -> Vec<Published> {
-    FILES.iter().find(|(name, _)| *name == recipe).map_or_else(Vec::new, |(_, text)| parse(text))
+    FILES.iter().filter(|(name, _)| *name == recipe).flat_map(|(_, text)| parse(text)).collect()
 }
 
 fn parse(text: &str) -> Vec<Published> {
-    toml::from_str::<File>(text).expect("the files are part of the program, and a test reads all").published
+    file(text).published
+}
+
+fn file(text: &str) -> File {
+    toml::from_str(text).expect("the files are part of the program, and a test reads all")
+}
+
+/// Adds this machine as a row to the published tables that have one for it, where its figure was measured.
+pub fn add_here(record: &mut Record) {
+    let files = FILES.iter().filter(|(name, _)| *name == record.recipe);
+    for here in files.flat_map(|(_, text)| file(text).here) {
+        let is_it = |figure: &&crate::record::Figure| {
+            figure.contender == here.contender && figure.metric == here.metric && figure.at == here.at
+        };
+        let Some(median) = record.figures.iter().find(is_it).map(|figure| figure.median) else { continue };
+        let version = record.contenders.iter().find(|contender| contender.name == here.contender);
+        let version = version.map_or("", |contender| contender.version.as_str());
+        let row = vec![format!("here: {} {version}", here.contender).trim().to_owned(), number::long(median)];
+        let tables = record.published.iter_mut().flat_map(|published| &mut published.tables);
+        tables.filter(|table| table.title == here.table).for_each(|table| table.rows.push(row.clone()));
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +112,31 @@ mod tests {
             }
         }
         assert!(of("my-own").is_empty());
+    }
+
+    #[test]
+    fn this_machine_has_its_row() {
+        let mut record = crate::sample::record();
+        (record.recipe, record.published) = ("signed".to_owned(), of("signed"));
+        let (contender, metric, at) = ("named".to_owned(), "rate".to_owned(), "unsigned".to_owned());
+        record.figures[0] = crate::record::Figure { contender, metric, at, ..record.figures[0].clone() };
+        let rows = |record: &Record| {
+            let tables = record.published.iter().flat_map(|published| &published.tables);
+            tables
+                .filter(|table| table.title == "Server capacity at breaking point")
+                .map(|table| table.rows.len())
+                .sum::<usize>()
+        };
+        assert_eq!(rows(&record), 10);
+        add_here(&mut record);
+        assert_eq!(rows(&record), 11);
+        for (name, text) in FILES {
+            for here in file(text).here {
+                let tables = parse(text).into_iter().flat_map(|published| published.tables);
+                let found: Vec<_> = tables.filter(|table| table.title == here.table).collect();
+                assert!(found.len() == 1 && found[0].columns.len() == 2, "{name}: {}", here.table);
+            }
+        }
     }
 
     /// A chart of published values shows what the tables beside it say.

@@ -107,6 +107,7 @@ pub fn run(options: Options) -> Result<Done, Error> {
     lab.measure()?;
     let mut record = lab.record;
     record.tables.extend(targets(&record));
+    published::add_here(&mut record);
     record.seconds = began.elapsed().as_secs_f64();
     file::write_record(&folder, &record)?;
     report::write(&folder, &record)?;

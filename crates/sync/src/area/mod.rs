@@ -46,7 +46,7 @@
 //!
 //! A worker whose work never says no, and that has one event after the other, has [`Work`].
 //!
-//! Source: Jinmei and Vixie (USENIX 2006), section 3.1: memory contexts shared by clients, at most 100, each with a block
+//! Source: Jinmei and Vixie (USENIX 2006), section 4.1: memory contexts shared by clients, at most 100, each with a block
 //! of 256 KB.
 #![allow(unsafe_code)] // references to disjoint parts of a block
 #![allow(clippy::mut_from_ref)] // no part is given out twice

@@ -6,7 +6,11 @@
 //! at the end.
 //!
 //! Waiting is what an acquisition takes beyond that of a lock which nobody has, two looks at the clock included: that is
-//! measured each time the profiler is turned on.
+//! measured each time the profiler is turned on. So is what one look takes, which is taken off the time that a lock is held.
+//!
+//! Timing every acquisition makes threads slower, and locks held for longer, so that more is waited than without the profiler.
+//! [`set_sampled`] times one of so many, drawn at random, and has it stand for all of them: counts and times are then
+//! estimates, and threads hardly slower.
 //!
 //! A lock is known by the line that made it and a name, such as `zone data`: ten thousand locks of the same line are
 //! one. A line that takes a lock which a function of its own took for it (`#[track_caller]`) is the line of the caller.
@@ -19,10 +23,11 @@ use std::{
     cell::Cell,
     collections::HashMap,
     io::Write,
+    num::NonZeroU32,
     panic::Location,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -32,6 +37,10 @@ pub use report::{Cause, Lock, Locker, Report, Summary};
 static ON: AtomicBool = AtomicBool::new(false);
 /// What it takes to get a lock that nobody has, with two looks at the clock. No waiting.
 static FREE_NS: AtomicU64 = AtomicU64::new(0);
+/// What of the time that a lock is held is the clock: one look, half of it at either end.
+static CLOCK_NS: AtomicU64 = AtomicU64::new(0);
+/// Of how many acquisitions one is timed; 1: each.
+static EVERY: AtomicU32 = AtomicU32::new(1);
 /// Acquisitions that [`FREE_NS`] is the median of: some microseconds.
 const SAMPLES: usize = 201;
 
@@ -39,27 +48,57 @@ const SAMPLES: usize = 201;
 pub fn set(on: bool) {
     if on && !is_on() {
         FREE_NS.store(free_ns(), Ordering::Relaxed);
+        CLOCK_NS.store(clock_ns(), Ordering::Relaxed);
     }
     tables().clock.set(on);
     ON.store(on, Ordering::Relaxed);
 }
 
-/// What of the time that an acquisition took was waiting.
-fn beyond(taken: Duration, free_ns: u64) -> Duration {
-    taken.saturating_sub(Duration::from_nanos(free_ns))
+/// Times one of `every` acquisitions from now on, each at 1 as in the beginning. Not to be changed while the profiler is on: an
+/// acquisition that is under way would be counted by the other number.
+pub fn set_sampled(every: NonZeroU32) {
+    EVERY.store(every.get(), Ordering::Relaxed);
+}
+
+/// What the profiler's own clock takes and what is taken off for it, as measured when it was turned on last.
+pub fn own_cost() -> Cost {
+    let of = |cost: &AtomicU64| Duration::from_nanos(cost.load(Ordering::Relaxed));
+    Cost { free: of(&FREE_NS), clock: of(&CLOCK_NS), every: EVERY.load(Ordering::Relaxed) }
+}
+
+/// See [`own_cost`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Of getting a lock that nobody has, with two looks at the clock: off each wait.
+    pub free: Duration,
+    /// Of one look: off each time that a lock was held.
+    pub clock: Duration,
+    /// Of how many acquisitions one is timed.
+    pub every: u32,
+}
+
+/// What of a time is left without what the profiler adds to it.
+fn beyond(taken: Duration, own_ns: u64) -> Duration {
+    taken.saturating_sub(Duration::from_nanos(own_ns))
 }
 
 fn free_ns() -> u64 {
     let lock = Mutex::new(());
-    let mut samples: Vec<u64> = (0..SAMPLES)
-        .map(|_| {
-            let began = Instant::now();
-            let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
-            let taken = began.elapsed();
-            drop(held);
-            taken.as_nanos() as u64
-        })
-        .collect();
+    median_ns(|| {
+        let began = Instant::now();
+        let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = began.elapsed();
+        drop(held);
+        taken
+    })
+}
+
+fn clock_ns() -> u64 {
+    median_ns(|| Instant::now().elapsed())
+}
+
+fn median_ns(mut take: impl FnMut() -> Duration) -> u64 {
+    let mut samples: Vec<u64> = (0..SAMPLES).map(|_| take().as_nanos() as u64).collect();
     samples.sort_unstable();
     samples[SAMPLES / 2]
 }
@@ -164,9 +203,9 @@ pub(crate) struct Sum {
     waited: Duration,
 }
 
-/// The beginning of an acquisition; nothing where the profiler is off.
+/// The beginning of an acquisition, and for how many it stands; nothing where the profiler is off, or another one stands for it.
 #[derive(Clone, Copy)]
-pub(crate) struct Began(Option<Instant>);
+pub(crate) struct Began(Option<(Instant, u32)>);
 
 /// A lock that is held; nothing where the profiler was off.
 #[derive(Default)]
@@ -176,6 +215,8 @@ struct Since {
     at: &'static Location<'static>,
     waited: Duration,
     since: Instant,
+    /// Acquisitions that it stands for.
+    stands_for: u32,
 }
 
 /// What is counted once the lock is released.
@@ -184,7 +225,7 @@ pub(crate) struct Done(Option<(&'static Location<'static>, Sum)>);
 impl Began {
     #[inline(always)]
     pub(crate) fn now() -> Began {
-        Began(is_on().then(Instant::now))
+        Began(if is_on() { drawn() } else { None })
     }
 
     /// The lock is had.
@@ -192,11 +233,11 @@ impl Began {
     #[track_caller]
     pub(crate) fn held(self) -> Held {
         let at = Location::caller();
-        Held(self.0.map(|began| {
+        Held(self.0.map(|(began, stands_for)| {
             let since = Instant::now();
             let waited = beyond(since - began, FREE_NS.load(Ordering::Relaxed));
-            WAITED_NS.set(WAITED_NS.get().saturating_add(waited.as_nanos() as u64));
-            Since { at, waited, since }
+            WAITED_NS.set(WAITED_NS.get().saturating_add((waited * stands_for).as_nanos() as u64));
+            Since { at, waited, since, stands_for }
         }))
     }
 }
@@ -205,20 +246,47 @@ impl Held {
     /// Stops the clock; to be counted with [`Done::count`] when the lock is free, so that nobody waits for that.
     #[inline(always)]
     pub(crate) fn done(&mut self) -> Done {
-        Done(
-            self.0
-                .take()
-                .map(|Since { at, waited, since }| (at, Sum { count: 1, held: since.elapsed(), waited })),
-        )
+        Done(self.0.take().map(|Since { at, waited, since, stands_for }| {
+            let held = beyond(since.elapsed(), CLOCK_NS.load(Ordering::Relaxed));
+            let count = u64::from(stands_for);
+            (at, Sum { count, held: held * stands_for, waited: waited * stands_for })
+        }))
     }
 
     /// Counts it and goes on as another acquisition by the same line, without a wait.
     #[inline(always)]
     pub(crate) fn again(&mut self, origin: Origin) -> Held {
-        let at = self.0.as_ref().map(|held| held.at);
+        let before = self.0.as_ref().map(|held| (held.at, held.stands_for));
         self.done().count(origin);
-        Held(at.map(|at| Since { at, waited: Duration::ZERO, since: Instant::now() }))
+        let (waited, since) = (Duration::ZERO, Instant::now());
+        Held(before.map(|(at, stands_for)| Since { at, waited, since, stands_for }))
     }
+}
+
+/// Whether this acquisition is one that is timed, and for how many it then stands.
+#[inline]
+fn drawn() -> Option<(Instant, u32)> {
+    let every = EVERY.load(Ordering::Relaxed);
+    if every > 1 {
+        let left = LEFT.get();
+        if left > 0 {
+            LEFT.set(left - 1);
+            return None;
+        }
+        LEFT.set(gap(every));
+    }
+    Some((Instant::now(), every))
+}
+
+/// How many acquisitions are not timed before the next: all numbers from 0 to twice the mean alike, since at even distances it would be
+/// the same lock of each query. (Xorshift, Marsaglia 2003: any stream that a query does not follow will do.)
+fn gap(every: u32) -> u32 {
+    let mut state = DRAW.get();
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    DRAW.set(state);
+    ((state >> 32) % (2 * u64::from(every) - 1)) as u32
 }
 
 impl Done {
@@ -287,6 +355,10 @@ std::thread_local! {
     static OWN: Own = Own::new();
     /// See [`waited_here`].
     static WAITED_NS: Cell<u64> = const { Cell::new(0) };
+    /// Acquisitions of this thread until one is timed.
+    static LEFT: Cell<u32> = const { Cell::new(0) };
+    /// Where its draws are.
+    static DRAW: Cell<u64> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
 }
 
 impl Own {

@@ -96,6 +96,15 @@ fn as_data(report: Report) {
     assert!(wrong.is_err());
 }
 
+/// The mean distance of the acquisitions that are timed is what was asked for, and each distance comes up.
+#[test]
+fn draws_are_as_many_as_wished() {
+    let gaps: Vec<u32> = (0..100_000).map(|_| gap(8)).collect();
+    let mean = gaps.iter().map(|&gap| f64::from(gap) + 1.0).sum::<f64>() / gaps.len() as f64;
+    assert!((7.9..8.1).contains(&mean), "{mean}");
+    assert!((0..15).all(|gap| gaps.contains(&gap)) && gaps.iter().all(|&gap| gap < 15));
+}
+
 /// What any acquisition takes is no waiting.
 #[test]
 fn free_locks_are_not_waited_for() {

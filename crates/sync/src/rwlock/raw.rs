@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Source: Jinmei and Vixie, "Implementation and Evaluation of Moderate Parallelism in the BIND9 DNS Server" (USENIX
-//! 2006), section 3.3, after Mellor-Crummey and Scott (1991). The admission is ours: in the paper readers are only
+//! 2006), section 4.3, after Mellor-Crummey and Scott (1991). The admission is ours: in the paper readers are only
 //! woken, and may find the next writer active.
 
 use crate::{

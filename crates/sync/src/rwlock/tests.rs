@@ -13,7 +13,7 @@ const TURNS: u64 = 20_000;
 
 /// Four threads read a pair of numbers that are always equal, two change it, in all the ways there are.
 fn stress<E: Event>(quota: u32) {
-    let lock: RwLock<[u64; 2], E> = RwLock::with_quota("test", [0; 2], quota);
+    let lock: RwLock<[u64; 2], Raw<E>> = RwLock::with_quota("test", [0; 2], quota);
     let changes = AtomicU64::new(0);
     let change = |pair: &mut [u64; 2]| {
         assert_eq!(pair[0], pair[1]);
@@ -73,6 +73,34 @@ fn readers_see_whole_changes() {
     stress::<Portable>(QUOTA);
     stress::<Futex>(1);
     stress::<Futex>(u32::MAX);
+}
+
+/// The published one, which has no other ways.
+#[test]
+fn published_readers_see_whole_changes() {
+    for quota in [1, QUOTA, u32::MAX] {
+        let lock: RwLock<[u64; 2], Published> = RwLock::with_quota("test", [0; 2], quota);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..TURNS {
+                        let mut pair = lock.write();
+                        assert_eq!(pair[0], pair[1]);
+                        pair[0] += 1;
+                        std::hint::black_box(&mut *pair);
+                        pair[1] += 1;
+                    }
+                });
+                scope.spawn(|| {
+                    for _ in 0..TURNS {
+                        let pair = lock.read();
+                        assert_eq!(pair[0], pair[1]);
+                    }
+                });
+            }
+        });
+        assert_eq!(lock.into_inner(), [2 * TURNS; 2]);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! What the system does not tell is `None`, `null` in JSON, and *not told* in text; it is never an error.
 
 pub mod bandwidth;
+pub mod candidates;
 pub mod cores;
 pub mod directory;
 pub mod latency;

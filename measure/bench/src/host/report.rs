@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     Head,
     bandwidth::{self, Bandwidth},
-    cores,
+    candidates, cores,
     directory::{self, Directory},
     latency, octets_text,
     sharing::{self, Sharing},
@@ -190,12 +190,8 @@ impl fmt::Display for Report {
             let size = octets_text(*octets as u64);
             writeln!(f, "{size:>10}  {copy:8.0} {scale:8.0} {add:8.0} {triad:8.0}")?;
         }
-        // The machine that ISC-TN-2008-1 chose out of seven.
-        writeln!(
-            f,
-            "{:>10}  {:8} {:8} {:8} {:8}  (4 cores of 3.0 GHz in 2007; latency 72 ns)",
-            "", 2586, 2751, 2884, 2890
-        )?;
+        let latency = self.latency.last().map(|&(_, nanoseconds)| nanoseconds);
+        candidates::write(f, latency, self.bandwidth.last())?;
         write!(f, "\nmeasured in {:.1} s; stolen meanwhile: {:.2} %", self.seconds, self.steal_share * 100.0)
     }
 }

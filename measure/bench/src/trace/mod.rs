@@ -16,6 +16,7 @@ pub mod message;
 mod packet;
 pub mod queries;
 pub mod rates;
+pub mod reference;
 pub mod report;
 #[cfg(test)]
 pub(crate) mod samples;

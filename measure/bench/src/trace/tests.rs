@@ -124,6 +124,21 @@ fn damaged_captures() {
     assert!(matches!(queries_of(&link), Err(Error::Capture { problem: CaptureProblem::UnknownLink, .. })));
 }
 
+#[test]
+fn the_reference_stands_beside_it() {
+    let (report, _) = report(&rich(), false, None);
+    let text = reference::Beside(&report).to_string();
+    let row = |name: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+        line.split_whitespace().rev().take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("requests a second"), ["0.7", "2401.2"], "{text}");
+    assert_eq!(row("with RD"), ["16.7%", "99.9%"], "{text}");
+    assert_eq!(row("AAAA"), ["16.7%", "8.2%"], "{text}");
+    assert_eq!(row("NXDOMAIN"), ["16.7%", "38.5%"], "{text}");
+    assert_eq!(row("failed"), ["16.7%", "38.8%"], "{text}");
+}
+
 const TEXT: &str = "\
 Start: Wed, 15 Nov 2006 06:00:00 +0000, duration: 9.00 seconds.
 6 requests (16.7% failed)

@@ -4,6 +4,7 @@
 mod crowd;
 pub mod link;
 mod slow;
+mod steer;
 mod sysctl;
 mod veth;
 
@@ -14,6 +15,7 @@ use std::{
 
 pub use crowd::{Crowd, Gone};
 pub use slow::Slow;
+pub use steer::Steered;
 use sysctl::Sysctls;
 use veth::Pair;
 
@@ -121,6 +123,11 @@ impl Bed {
             namespace: self.pair.as_ref().map(|pair| pair.client.handle()),
             cores: self.load_cores.clone(),
         }
+    }
+
+    /// Has a core receive what comes to the servers, for as long as the result lives; nothing where there is no pair of namespaces.
+    pub fn receive_on(&self, core: usize) -> Result<Option<Steered>, Error> {
+        self.pair.as_ref().map(|pair| Steered::to(&pair.server, core)).transpose()
     }
 
     /// An address for a server, with a port that is free for UDP and TCP. Servers share ports silently

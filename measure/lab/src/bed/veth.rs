@@ -131,7 +131,7 @@ impl Pair {
 }
 
 /// Cores as the kernel reads them: hexadecimal, groups of 32 bits with commas between them, the highest first.
-fn core_mask(cores: &[usize]) -> String {
+pub(super) fn core_mask(cores: &[usize]) -> String {
     let most = cores.iter().copied().max().unwrap_or(0);
     let group = |at: usize| {
         let bits =
@@ -164,7 +164,7 @@ pub(super) fn ip(words: &str) -> Result<String, Error> {
 }
 
 /// The same with words that may have spaces in them.
-fn ip_with(words: &[&str]) -> Result<String, Error> {
+pub(super) fn ip_with(words: &[&str]) -> Result<String, Error> {
     let command = format!("ip {}", words.join(" "));
     let fault = |said: String| Error::Namespaces { command: command.clone(), said };
     let program = find("ip").unwrap_or_else(|| "ip".into());

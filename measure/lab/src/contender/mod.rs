@@ -135,7 +135,9 @@ impl Name {
         Name::Engine(ProtectionKind::SystemAtomic),
         Name::Engine(ProtectionKind::Paper),
         Name::Engine(ProtectionKind::PaperPortable),
+        Name::Engine(ProtectionKind::PaperPublished),
         Name::Engine(ProtectionKind::Snapshot),
+        Name::Engine(ProtectionKind::SnapshotParts),
         Name::Echo,
     ];
     /// Their names.
@@ -171,7 +173,9 @@ impl Name {
                 ProtectionKind::SystemAtomic => "engine-system-atomic",
                 ProtectionKind::Paper => "engine-paper",
                 ProtectionKind::PaperPortable => "engine-paper-portable",
+                ProtectionKind::PaperPublished => "engine-paper-published",
                 ProtectionKind::Snapshot => "engine-snapshot",
+                ProtectionKind::SnapshotParts => "engine-snapshot-parts",
             },
             Name::Echo => "echo",
         }

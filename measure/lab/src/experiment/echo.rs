@@ -14,10 +14,11 @@ use super::{
 };
 use crate::{
     Error,
+    bed::Steered,
     contender::{self, Bounds, EchoOptions},
     data::Zones,
     error, place,
-    recipe::{EchoGroup, Name, Placement, Processes},
+    recipe::{COMBINED_CORES_MAX, EchoGroup, Name, Placement, Processes, Receive},
     record::{Chart, Point, Role, Series, Target},
     statistics,
 };
@@ -31,6 +32,7 @@ struct Variant {
     at: String,
     /// Processes, where that is what varies.
     x: f64,
+    receive: Receive,
     subject: Subject,
 }
 
@@ -39,11 +41,13 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let queries = queries(lab)?;
     let variants = variants(lab);
     note_shared_cores(lab, &variants);
+    note_left_out(lab, &variants);
     let mut found = Values::default();
     let labels: Vec<String> =
         variants.iter().map(|variant| runs::echo_label(&variant.group, &variant.at)).collect();
     runs::alternate(lab, &labels, |lab, which, run| {
         let variant = &variants[which];
+        let _steered = receive(lab, variant.receive)?;
         let judged = validity::judged(lab, &format!("run {run}, {}", labels[which]), |lab| {
             let mut server = lab.start(&variant.subject, &Zones::default())?;
             lab.warm(&mut server, &queries)?;
@@ -69,6 +73,14 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     report(lab, &variants, &found);
     beside_blocking(lab, &found);
     Ok(())
+}
+
+/// Has packets received where a group says, until what comes back is dropped.
+fn receive(lab: &Lab, receive: Receive) -> Result<Option<Steered>, Error> {
+    match (receive, place::cores().last()) {
+        (Receive::Last, Some(&core)) => lab.bed.receive_on(core),
+        _ => Ok(None),
+    }
 }
 
 /// Each model's rate with one process over that of `blocking` in the same round.
@@ -117,6 +129,7 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
         group: group.name.clone(),
         at,
         x,
+        receive: group.receive,
         subject: Subject {
             label: "echo".to_owned(),
             name: Name::Echo,
@@ -152,22 +165,17 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
                 })
                 .collect()
         }
-        Placement::EachCore => all
-            .iter()
-            .enumerate()
-            .map(|(x, &core)| variant(format!("core {core}"), x as f64, 1, &[core]))
-            .collect(),
-        Placement::EachPair => {
-            let pairs = all
-                .iter()
-                .enumerate()
-                .flat_map(|(at, &one)| all[at + 1..].iter().map(move |&other| [one, other]));
-            let make = |(x, pair): (usize, [usize; 2])| {
-                variant(format!("cores {}+{}", pair[0], pair[1]), x as f64, 2, &pair)
-            };
-            pairs.enumerate().map(make).collect()
+        placement => {
+            let make = |(x, set): (usize, Vec<usize>)| variant(set_text(&set), x as f64, set.len(), &set);
+            placement.sets(&all).into_iter().enumerate().map(make).collect()
         }
     }
+}
+
+/// `core 3`, or `cores 0+2`.
+fn set_text(cores: &[usize]) -> String {
+    let numbers: Vec<String> = cores.iter().map(usize::to_string).collect();
+    format!("{} {}", if cores.len() == 1 { "core" } else { "cores" }, numbers.join("+"))
 }
 
 fn count_text(count: usize) -> String {
@@ -181,6 +189,23 @@ fn note_shared_cores(lab: &mut Lab, variants: &[Variant]) {
     if !shared.is_empty() {
         let text = format!("the echo server shares a core with the generator at: {}", shared.join("; "));
         lab.note(text);
+    }
+}
+
+/// Says which groups this machine has no places for, and where not all sets of its cores are measured.
+fn note_left_out(lab: &mut Lab, variants: &[Variant]) {
+    let cores = place::cores().len();
+    for group in lab.recipe.echoes.clone() {
+        let is_combined = matches!(group.cores, Placement::EachPair | Placement::EachTriple);
+        if !variants.iter().any(|variant| variant.group == group.name) {
+            lab.note(format!("{}: not measured, {cores} cores are too few", group.name));
+        } else if is_combined && cores > COMBINED_CORES_MAX {
+            lab.note(format!("{}: of {cores} cores {COMBINED_CORES_MAX} are combined", group.name));
+        }
+        if group.receive == Receive::Last && lab.bed.name() == "loopback" {
+            let name = &group.name;
+            lab.note(format!("{name}: the sender's core receives, as the loopback interface has it"));
+        }
     }
 }
 
@@ -212,7 +237,7 @@ fn report(lab: &mut Lab, variants: &[Variant], found: &Values) {
             .filter(|variant| variant.group == group.name)
             .map(|variant| variant.at.clone())
             .collect();
-        if group.cores != Placement::Server {
+        if group.cores != Placement::Server && !places.is_empty() {
             let mut chart =
                 found.bars(&format!("Answers a second: {}", group.name), "answers a second", &places, false);
             chart.series.retain(|series| series.name == group.name);
@@ -254,6 +279,7 @@ mod tests {
             threads: 1,
             sockets: Sockets::Each,
             cores,
+            receive: Receive::Bed,
             over_blocking: None,
         }
     }
@@ -265,8 +291,13 @@ mod tests {
         assert_eq!(of_group(&group(Processes::One, Placement::EachCore), &[core]).len(), count);
         assert_eq!(
             of_group(&group(Processes::One, Placement::EachPair), &[core]).len(),
-            count * (count - 1) / 2
+            count.min(COMBINED_CORES_MAX) * (count.min(COMBINED_CORES_MAX) - 1) / 2
         );
+        let sets = |placement: Placement, cores: usize| placement.sets(&(0..cores).collect::<Vec<_>>());
+        assert_eq!(sets(Placement::EachTriple, 4), [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]]);
+        assert_eq!((sets(Placement::EachTriple, 2).len(), sets(Placement::EachTriple, 64).len()), (0, 56));
+        assert_eq!(sets(Placement::EachPair, 64).last(), Some(&vec![48, 56]));
+        assert_eq!((set_text(&[3]), set_text(&[0, 2])), ("core 3".to_owned(), "cores 0+2".to_owned()));
         let sweep = of_group(&group(Processes::EachToCores, Placement::Server), &[core]);
         assert_eq!(sweep.len(), count);
         assert!(sweep.iter().enumerate().all(|(at, variant)| variant.subject.cores.len() == at + 1));

@@ -9,6 +9,8 @@ use crate::contender::Role;
 const ENGINE_START: f64 = 0.25;
 /// See [`ENGINE_START`].
 const ENGINE_CACHE: f64 = 1.5;
+/// See [`ENGINE_START`]; of zones that are made for the run.
+const ENGINE_LARGE: f64 = 3.0;
 /// Trials until the steps of a staircase are small.
 const APPROACH: f64 = 10.0;
 /// What a trial takes beside its length, and beside half of the time for which lost replies are waited for, as half of the
@@ -27,8 +29,9 @@ const VERSION: f64 = 0.06;
 const RECORD: f64 = 4e-6;
 /// What memory takes to settle, and queries that touch a zone.
 const SETTLE: f64 = 8.0;
-/// Simulations of the recipe `scaling`, and its lock profiles.
-const COMPUTED: f64 = 25.0;
+/// Simulations of the recipe `scaling`, in full and in short forms.
+const COMPUTED: f64 = 180.0;
+const COMPUTED_QUICK: f64 = 25.0;
 /// Samples of what is kept of updates: pauses and transfers.
 const SAMPLES_SECONDS: f64 = 12.0;
 /// Looks at memory after single updates, and what follows them.
@@ -93,7 +96,10 @@ impl Recipe {
             Measure::Scaling => {
                 let counts = self.workers.iter().filter(|&&workers| workers <= cores).count() + 2;
                 let run = effort.run_seconds + effort.warm_seconds + ENGINE_START;
-                COMPUTED + 5.0 * counts as f64 * effort.runs as f64 * run
+                // The inputs: profiles of three kinds and what cores share, several times.
+                let (computed, times) =
+                    if form == Form::Full { (COMPUTED, 7.0) } else { (COMPUTED_QUICK, 2.0) };
+                computed + times * (3.0 * run + 0.5) + 5.0 * counts as f64 * effort.runs as f64 * run
             }
             // Every way with a server of its own, and the limit program; ends wait for the disk.
             Measure::UpdateRate => {
@@ -206,6 +212,7 @@ impl Recipe {
         let run = |cell: super::Cell| {
             let start = match cell.options.data {
                 Some(Data::Cache) => ENGINE_CACHE,
+                Some(Data::Net | Data::Many) => ENGINE_LARGE,
                 _ => ENGINE_START,
             };
             let runs = self.panels[cell.panel].runs.map_or(effort.runs, |runs| runs.min(effort.runs));
@@ -219,7 +226,7 @@ impl Recipe {
         let count = |group: &super::EchoGroup| match (group.cores, &group.processes) {
             (Placement::Server, Processes::One) => 1,
             (Placement::Server, Processes::EachToCores) | (Placement::EachCore, _) => cores,
-            (Placement::EachPair, _) => cores * (cores - 1) / 2,
+            (placement, _) => placement.sets(&(0..cores).collect::<Vec<_>>()).len(),
         };
         self.echoes.iter().map(count).sum::<usize>() as f64
     }

@@ -377,8 +377,22 @@ pub struct EchoGroup {
     /// Which cores they run on.
     #[serde(default)]
     pub cores: Placement,
+    /// Which core receives the packets.
+    #[serde(default)]
+    pub receive: Receive,
     /// With one process, the rate shall be so many times that of the model `blocking`.
     pub over_blocking: Option<f64>,
+}
+
+/// Which core receives what comes to the servers, as that of the interrupts does of a network card.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Receive {
+    /// As the bed has it.
+    #[default]
+    Bed,
+    /// The last core of the machine.
+    Last,
 }
 
 /// How many processes.
@@ -414,6 +428,38 @@ pub enum Placement {
     EachCore,
     /// Each pair of cores in turn, one process on each of the two.
     EachPair,
+    /// Each three cores in turn.
+    EachTriple,
+}
+
+/// Cores of which all pairs and triples are measured, as many as the machine of the source had: 28 and 56. Of more, so many that are
+/// spread evenly over all.
+pub const COMBINED_CORES_MAX: usize = 8;
+
+impl Placement {
+    /// Sets of so many cores, each of which is a place.
+    pub fn sets(self, cores: &[usize]) -> Vec<Vec<usize>> {
+        let count = cores.len().min(COMBINED_CORES_MAX);
+        let spread: Vec<usize> = (0..count).map(|at| cores[at * cores.len() / count]).collect();
+        match self {
+            Placement::Server => Vec::new(),
+            Placement::EachCore => cores.iter().map(|&core| vec![core]).collect(),
+            Placement::EachPair => combinations(&spread, 2),
+            Placement::EachTriple => combinations(&spread, 3),
+        }
+    }
+}
+
+/// All choices of so many.
+fn combinations(of: &[usize], count: usize) -> Vec<Vec<usize>> {
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let with = |(at, &first): (usize, &usize)| {
+        let rest = combinations(&of[at + 1..], count - 1);
+        rest.into_iter().map(move |rest| [vec![first], rest].concat())
+    };
+    of.iter().enumerate().flat_map(with).collect()
 }
 
 /// Settings of the generator.

@@ -18,20 +18,22 @@ pub use engine::{
     Axis, Cell, Count, CountWord, EngineOptions, EngineTarget, Expected, Order, Panel, Shown, Variant, cells,
 };
 pub use kinds::{
-    Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, EdnsWish, Flood, Generator, GeneratorProgram,
-    HistoryFiles, Measure, Name, Placement, Processes, Skew, Sockets, VICTIMS_MAX, Victims, ZoneKind,
+    COMBINED_CORES_MAX, Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, EdnsWish, Flood, Generator,
+    GeneratorProgram, HistoryFiles, Measure, Name, Placement, Processes, Receive, Skew, Sockets, VICTIMS_MAX,
+    Victims, ZoneKind,
 };
 use serde::Deserialize;
 
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 34] = [
+const BUILT_IN: [(&str, &str); 37] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
     ("signed", include_str!("../../recipes/signed.toml")),
     ("threads", include_str!("../../recipes/threads.toml")),
+    ("threads-zones", include_str!("../../recipes/threads-zones.toml")),
     ("memory", include_str!("../../recipes/memory.toml")),
     ("start", include_str!("../../recipes/start.toml")),
     ("instructions", include_str!("../../recipes/instructions.toml")),
@@ -42,6 +44,8 @@ const BUILT_IN: [(&str, &str); 34] = [
     ("echo-pin", include_str!("../../recipes/echo-pin.toml")),
     ("client-limit", include_str!("../../recipes/client-limit.toml")),
     ("locks", include_str!("../../recipes/locks.toml")),
+    ("figure-3", include_str!("../../recipes/figure-3.toml")),
+    ("cache-hits", include_str!("../../recipes/cache-hits.toml")),
     ("locks-net", include_str!("../../recipes/locks-net.toml")),
     ("lock-profile", include_str!("../../recipes/lock-profile.toml")),
     ("smp-2004", include_str!("../../recipes/smp-2004.toml")),

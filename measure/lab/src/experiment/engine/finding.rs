@@ -43,8 +43,15 @@ pub fn verdict(expected: Expected, ratios: &[f64]) -> &'static str {
     }
 }
 
-fn expected_words(order: &Order) -> String {
+/// Where the other one is, if not where the first is.
+fn elsewhere(panel: &Panel, value: u64, other_value: u64) -> String {
+    if value == other_value { String::new() } else { format!(" with {}", panel.axis.place(other_value)) }
+}
+
+/// `elsewhere`: what is said behind the other's name.
+fn expected_words(order: &Order, elsewhere: &str) -> String {
     let Order { one, other, expected, .. } = order;
+    let other = format!("{other}{elsewhere}");
     match expected {
         Expected::Faster => format!("{one} faster than {other}"),
         Expected::NotSlower => format!("{one} no slower than {other}"),
@@ -58,8 +65,9 @@ fn orders(recipe: &Recipe, found: &Found, cores: usize) -> Vec<Table> {
     for order in &recipe.orders {
         let Some((place, panel)) = find(recipe, &order.panel) else { continue };
         let value = order.value.unwrap_or(Count::Word(CountWord::Cores)).number(cores);
-        let cell = |variant: &str| found.cell(place, variant, value);
-        let (Some(one), Some(other)) = (cell(&order.one), cell(&order.other)) else { continue };
+        let other_value = order.other_value.map_or(value, |count| count.number(cores));
+        let cells = (found.cell(place, &order.one, value), found.cell(place, &order.other, other_value));
+        let (Some(one), Some(other)) = cells else { continue };
         let ratios = found.ratios(one, other);
         if ratios.is_empty() {
             continue;
@@ -68,7 +76,7 @@ fn orders(recipe: &Recipe, found: &Found, cores: usize) -> Vec<Table> {
         let interval = statistics::interval(&ratios)
             .map_or_else(String::new, |(low, high)| format!(" ({low:.2} to {high:.2})"));
         let row = vec![
-            format!("{}. {}", expected_words(order), order.said),
+            format!("{}. {}", expected_words(order, &elsewhere(panel, value, other_value)), order.said),
             ratio + &interval,
             verdict(order.expected, &ratios).to_owned(),
             reason(recipe, found, order),

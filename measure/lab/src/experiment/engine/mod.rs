@@ -185,10 +185,13 @@ fn command(lab: &Lab, cell: &Cell) -> Vec<String> {
         ("--writers", options.writers.map(|writers| writers.to_string())),
         ("--quota", options.quota.map(|quota| quota.to_string())),
         ("--buckets", options.buckets.map(|buckets| buckets.to_string())),
+        ("--areas", options.areas.map(|areas| areas.to_string())),
+        ("--polls", options.polls.map(|polls| polls.to_string())),
         ("--seconds", Some(lab.effort.run_seconds.to_string())),
         ("--warm", Some(lab.effort.warm_seconds.to_string())),
     ];
-    for (option, value) in numbers {
+    let sampled = ("--profile-every", options.profile_every.map(|every| every.to_string()));
+    for (option, value) in numbers.into_iter().chain(options.profile_locks.then_some(sampled)) {
         command.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
     }
     let flags =

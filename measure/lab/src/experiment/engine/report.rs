@@ -7,10 +7,14 @@ use super::{
 use crate::{
     recipe::{Axis, Panel, Recipe, Shown},
     record::{Chart, ChartKind, Point, Role, Series},
+    statistics,
 };
 
 /// From so many values on, what varies is drawn as lines; fewer are groups of bars.
 const LINES_FROM: usize = 3;
+
+/// What each further thread shall bring, of the rate of one (Jinmei and Vixie, 6.1.2).
+const GOAL_SHARE: f64 = 0.5;
 
 /// How something is called and drawn.
 struct Words {
@@ -137,6 +141,14 @@ fn cell_values(found: &Found, panel: &Panel, which: usize, shown: Shown) -> Vec<
     }
 }
 
+/// The paper's goal: half of the rate of one thread more for each further one.
+fn goal(variant: &str, with_one: &[f64], numbers: &[u64]) -> Option<Series> {
+    let one = statistics::median(with_one);
+    let point = |&threads: &u64| Point::at(threads as f64, one * (1.0 + GOAL_SHARE * (threads as f64 - 1.0)));
+    let points = numbers.iter().filter(|&&threads| threads > 0).map(point).collect();
+    (one > 0.0).then(|| Series { name: format!("goal, {variant}"), role: Role::Target, points })
+}
+
 /// A chart of a panel, where it has values.
 fn chart(
     recipe: &Recipe,
@@ -168,7 +180,7 @@ fn chart(
         });
         Series { name: (*name).to_owned(), role: Role::Measured, points: spots.collect() }
     };
-    let (series, categories): (Vec<Series>, Vec<String>) = match numbers {
+    let (mut series, categories): (Vec<Series>, Vec<String>) = match numbers {
         [] => return None,
         // One place: a bar for each variant, with its name beside it.
         [number] => {
@@ -185,6 +197,9 @@ fn chart(
             (names.iter().map(line).collect(), if is_lines { Vec::new() } else { places.collect() })
         }
     };
+    if is_lines && shown == Shown::Rate {
+        series.extend(panel.goal.as_ref().and_then(|variant| goal(variant, &values(variant, 1), numbers)));
+    }
     let mut y_label = words.label.to_owned();
     if shown == Shown::Ratio {
         y_label += &format!(" {}", panel.baseline.as_deref().unwrap_or_default());

@@ -1,10 +1,11 @@
 //! Scaling: the engine with as many threads as there are cores and more, and simulated up to 64 cores.
 //!
 //! * `output`: what the engine says of a run. * `simulate`: models from what was measured, and their curves.
-//! * `validate`: the seeds' curves. * `report`: tables, charts, targets.
+//! * `residual`: what is simulated beside what is measured. * `validate`: the seeds' curves. * `report`: tables, charts, targets.
 
 mod output;
 mod report;
+mod residual;
 mod simulate;
 mod validate;
 
@@ -17,7 +18,7 @@ use super::{Lab, Values, runs};
 use crate::{Error, place, place::Place, process, record::Contender};
 
 use output::Output;
-use simulate::Inputs;
+use simulate::{Inputs, Repeated};
 
 /// A protection as the engine takes it, and what goes with it.
 struct Subject {
@@ -39,6 +40,9 @@ const SUBJECTS: [Subject; 5] = [
 const OVERSUBSCRIBED: [usize; 2] = [2, 4];
 /// For all that cores pay for lines and sleep.
 const SHARING_TIME: Duration = Duration::from_millis(300);
+/// How often the inputs of the simulation are measured: their spread is what its intervals are made of.
+const REPETITIONS: usize = 7;
+const REPETITIONS_QUICK: usize = 2;
 /// Threads that the engine takes at most.
 const THREADS_MAX: usize = 256;
 
@@ -54,19 +58,33 @@ struct Found {
 
 /// Measures, simulates and reports.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
-    lab.say("what cores pay for what they share, and the profile of the locks");
-    let sharing = sharing::measure(&place::cores(), SHARING_TIME);
-    let (mutex, paper, bind9) = (profile(lab, "mutex")?, profile(lab, "paper")?, profile(lab, "bind9")?);
+    let (sharing, inputs) = inputs(lab)?;
     let found = measure(lab)?;
     lab.go_on()?;
     lab.say("simulations");
-    let inputs = Inputs::of(&sharing, &mutex, &paper, &bind9);
-    lab.record.raw.push(json!({ "sharing": sharing.json(), "visits": inputs.json() }));
+    lab.record.raw.push(json!({ "inputs": inputs.json() }));
     note_inputs(lab, &sharing, &found);
     let effort = simulate::effort(&lab.effort);
     let curves = simulate::curves(&inputs, &found, effort, lab)?;
-    report::report(lab, &sharing, &inputs, &found, &curves);
+    report::report(lab, &sharing, &inputs.middle(), &found, &curves);
     validate::validate(lab, effort)
+}
+
+/// What the models know, measured several times; and the last of what cores pay.
+fn inputs(lab: &mut Lab) -> Result<(Sharing, Repeated), Error> {
+    let repetitions = if lab.record.quick { REPETITIONS_QUICK } else { REPETITIONS };
+    let (mut last, mut all) = (Sharing::default(), Vec::new());
+    for number in 1..=repetitions {
+        lab.go_on()?;
+        lab.say(&format!(
+            "what cores pay for what they share, and the profile of the locks, {number} of {repetitions}"
+        ));
+        last = sharing::measure(&place::cores(), SHARING_TIME);
+        let (mutex, paper, bind9) = (profile(lab, "mutex")?, profile(lab, "paper")?, profile(lab, "bind9")?);
+        lab.record.raw.push(json!({ "sharing": last.json() }));
+        all.push(Inputs::of(&last, &mutex, &paper, &bind9));
+    }
+    Ok((last, Repeated(all)))
 }
 
 fn note_inputs(lab: &mut Lab, sharing: &Sharing, found: &Found) {

@@ -5,12 +5,12 @@ use scaling::{Outcome, usl::Fit};
 
 use super::{
     Found, SUBJECTS, at,
+    residual::{self, Residual},
     simulate::{self, Curve, Inputs},
 };
 use crate::{
     experiment::{Lab, Values, point, runs, table},
     record::{Chart, Point, Role, Series, Table},
-    statistics,
 };
 
 /// What one core more shall bring, of the rate of one: the line that the paper drew.
@@ -21,19 +21,22 @@ const KEPT_LEAST: f64 = 0.9;
 /// Adds all of it to the record.
 pub fn report(lab: &mut Lab, sharing: &Sharing, inputs: &Inputs, found: &Found, curves: &[Curve]) {
     let crowded = crowded(found);
+    let residuals = residual::residuals(found, curves);
+    residual::notes(&residuals).into_iter().for_each(|note| lab.note(note));
     targets(lab, found, &crowded);
     let flows = lab.effort.flows;
     let record = &mut lab.record;
     record.figures.extend(found.rates.figures("rate", "/s", true));
     record.figures.extend(found.cpu.figures("CPU a query", "us", false));
     record.figures.extend(crowded.figures("rate over that with a thread a core", "", true));
-    record.charts.push(rates(found, curves));
-    record.charts.push(growth(curves, flows));
-    record.charts.push(skewed(curves));
+    record.charts.push(rates(found, curves, &residuals));
+    record.charts.extend(residual::chart(&residuals));
+    record.charts.push(growth(curves, &residuals, flows));
+    record.charts.push(skewed(curves, &residuals));
     record.charts.push(oversubscribed(found, &crowded));
     record.tables.extend([
         laws(curves),
-        beside(found, curves),
+        residual::beside(&residuals),
         at_cores(curves, flows),
         costs(sharing, inputs),
         visits(inputs),
@@ -76,14 +79,19 @@ fn series(name: &str, role: Role, points: impl Iterator<Item = (f64, f64)>) -> S
     Series { name: name.to_owned(), role, points }
 }
 
-/// Names of simulated series say so: whoever sees one line alone knows what it is.
-fn simulated_name(name: &str) -> String {
-    format!("{name}, simulated")
+/// Names of simulated series say so, and where they are known to be wrong: whoever sees one line alone knows what it is.
+fn simulated(curve: &Curve, residuals: &[Residual], outcomes: &[Outcome], divide_by: f64) -> Series {
+    let points = outcomes.iter().map(|outcome| (outcome.cores as f64, outcome.rate / divide_by));
+    series(&residual::name(curve.name, residuals), Role::Simulated, points)
 }
 
-fn simulated(name: &str, outcomes: &[Outcome], divide_by: f64) -> Series {
-    let points = outcomes.iter().map(|outcome| (outcome.cores as f64, outcome.rate / divide_by));
-    series(&simulated_name(name), Role::Simulated, points)
+/// The same with names all alike, and the intervals.
+fn uniform(curve: &Curve, residuals: &[Residual], divide_by: f64) -> Series {
+    let mut line = simulated(curve, residuals, &curve.outcomes, divide_by);
+    for (point, &(low, high)) in line.points.iter_mut().zip(&curve.intervals) {
+        (point.low, point.high) = (Some(low / divide_by), Some(high / divide_by));
+    }
+    line
 }
 
 fn target(name: &str, one: f64, cores: impl Iterator<Item = usize>) -> Series {
@@ -91,7 +99,7 @@ fn target(name: &str, one: f64, cores: impl Iterator<Item = usize>) -> Series {
     series(name, Role::Target, cores.map(goal))
 }
 
-fn rates(found: &Found, curves: &[Curve]) -> Chart {
+fn rates(found: &Found, curves: &[Curve], residuals: &[Residual]) -> Chart {
     let mut all = Vec::new();
     for subject in &SUBJECTS {
         let with_core = found.threads.iter().filter(|&&threads| threads <= found.cores);
@@ -104,7 +112,7 @@ fn rates(found: &Found, curves: &[Curve]) -> Chart {
         });
     }
     for curve in curves {
-        all.push(simulated(curve.name, &curve.outcomes, 1.0));
+        all.push(uniform(curve, residuals, 1.0));
     }
     if let Some(curve) = curves.last() {
         let cores = curve.outcomes.iter().map(|outcome| outcome.cores);
@@ -113,9 +121,9 @@ fn rates(found: &Found, curves: &[Curve]) -> Chart {
     chart("Queries a second: measured points, simulated lines", ["cores", "queries a second"], true, all)
 }
 
-fn growth(curves: &[Curve], flows: usize) -> Chart {
+fn growth(curves: &[Curve], residuals: &[Residual], flows: usize) -> Chart {
     let mut all: Vec<Series> =
-        curves.iter().map(|curve| simulated(curve.name, &curve.outcomes, curve.outcomes[0].rate)).collect();
+        curves.iter().map(|curve| uniform(curve, residuals, curve.outcomes[0].rate)).collect();
     if let Some(curve) = curves.last() {
         let cores = || curve.outcomes.iter().map(|outcome| outcome.cores);
         let one = curve.outcomes[0].rate;
@@ -129,8 +137,9 @@ fn growth(curves: &[Curve], flows: usize) -> Chart {
     chart("Growth, simulated: rate over that with one core", ["cores", "rate over one core"], true, all)
 }
 
-fn skewed(curves: &[Curve]) -> Chart {
-    let all = curves.iter().map(|curve| simulated(curve.name, &curve.skewed, curve.skewed[0].rate));
+fn skewed(curves: &[Curve], residuals: &[Residual]) -> Chart {
+    let line = |curve: &Curve| simulated(curve, residuals, &curve.skewed, curve.skewed[0].rate);
+    let all = curves.iter().map(line);
     chart(
         "Growth, simulated, with names as skewed as a root server's",
         ["cores", "rate over one core"],
@@ -194,35 +203,6 @@ fn laws(curves: &[Curve]) -> Table {
     let note = "The universal scalability law. With two numbers of cores only α can be fitted. A measured α holds all that the \
                 second core costs, of the machine too; a simulated one only locks and lines.";
     table("How rates grow: parameters of the law", &columns, rows, note)
-}
-
-/// The simulation beside what was measured with more than one core: the only points at which it can be checked here.
-fn beside(found: &Found, curves: &[Curve]) -> Table {
-    let mut rows = Vec::new();
-    for curve in curves {
-        for &threads in found.threads.iter().filter(|&&threads| threads > 1 && threads <= found.cores) {
-            let measured = statistics::median(found.rates.of(curve.name, &at(threads)));
-            let Some(outcome) = curve.outcomes.iter().find(|outcome| outcome.cores == threads) else {
-                continue;
-            };
-            if measured <= 0.0 {
-                continue;
-            }
-            rows.push(vec![
-                curve.name.to_owned(),
-                threads.to_string(),
-                format!("{measured:.0}"),
-                format!("{:.0}", outcome.rate),
-                format!("{:+.1} %", (outcome.rate / measured - 1.0) * 100.0),
-                format!("{:.1} %", outcome.share_waited() * 100.0),
-            ]);
-        }
-    }
-    let columns = ["protection", "threads", "measured/s", "simulated/s", "error", "waiting, simulated"];
-    let note = "Nothing was fitted to these points: the simulation knows one thread, and what the machine takes for lines and waking. \
-                Snapshots share nothing, so that their error is that of the machine: cores that are threads of one, a host that \
-                is busy. What the others' errors have beyond it is the simulation's.";
-    table("The simulation beside what was measured", &columns, rows, note)
 }
 
 /// Cores of which the table has a column.

@@ -1,6 +1,6 @@
 //! Models of the engine from what was measured, and their curves up to 64 cores.
 
-use bench::host::sharing::Sharing;
+use bench::{host::sharing::Sharing, random::Random};
 use scaling::{
     Effort, Machine, Names, Outcome,
     engine::{Measured, Thing, Visits, model},
@@ -9,7 +9,7 @@ use scaling::{
 };
 use serde_json::{Value, json};
 
-use super::{Found, Output, SUBJECTS, at};
+use super::{Found, Output, SUBJECTS, Subject, at};
 use crate::{Error, experiment::Lab, recipe, statistics};
 
 /// A line's way where there is one core only and nothing to measure: between cores of one processor of today.
@@ -28,8 +28,15 @@ const QUERIES_MOST: usize = 10_000;
 const QUERIES_LEAST: usize = 120;
 /// The same figures from the same inputs.
 const SEED: u64 = 1;
+/// Draws of inputs that an interval is of: of 40, one is left out at either end, which leaves 95 %. In short forms there are
+/// fewer, and none is left out.
+const DRAWS: usize = 40;
+const DRAWS_QUICK: usize = 5;
+/// Queries of a draw, of those of a curve: its own error is then still small beside that of the inputs.
+const DRAW_SHARE: usize = 5;
 
 /// What the models know.
+#[derive(Clone)]
 pub struct Inputs {
     machine: Machine,
     visits: [Visits; 6],
@@ -91,6 +98,49 @@ impl Inputs {
     }
 }
 
+/// The inputs, measured several times.
+pub struct Repeated(pub Vec<Inputs>);
+
+impl Repeated {
+    /// The median of each number.
+    pub fn middle(&self) -> Inputs {
+        middle(&self.0.iter().collect::<Vec<_>>())
+    }
+
+    /// The same of as many drawn from them.
+    fn drawn(&self, random: &mut Random) -> Inputs {
+        middle(&self.0.iter().map(|_| &self.0[random.index(self.0.len())]).collect::<Vec<_>>())
+    }
+
+    /// For the record.
+    pub fn json(&self) -> Value {
+        self.0.iter().map(Inputs::json).collect()
+    }
+}
+
+/// The median of each number; `all` are at least one.
+fn middle(all: &[&Inputs]) -> Inputs {
+    let of = |number: &dyn Fn(&Inputs) -> f64| {
+        statistics::median(&all.iter().map(|inputs| number(inputs)).collect::<Vec<_>>())
+    };
+    let machine = |number: fn(&Machine) -> f64| of(&|inputs| number(&inputs.machine));
+    Inputs {
+        machine: Machine {
+            atomic_ns: machine(|machine| machine.atomic_ns),
+            transfer_ns: machine(|machine| machine.transfer_ns),
+            sleep_ns: machine(|machine| machine.sleep_ns),
+            wake_ns: machine(|machine| machine.wake_ns),
+            resume_ns: machine(|machine| machine.resume_ns),
+            ..all[0].machine
+        },
+        visits: std::array::from_fn(|thing| Visits {
+            per_query: of(&|inputs| inputs.visits[thing].per_query),
+            held_ns: of(&|inputs| inputs.visits[thing].held_ns),
+        }),
+        buckets: all[0].buckets,
+    }
+}
+
 /// The shortest mean section: that of a counter, which is one addition, and so all clock.
 fn shortest(output: &Output) -> f64 {
     let held = Thing::ALL.map(|thing| output.visits(thing.name(), 0.0)).into_iter();
@@ -106,6 +156,8 @@ pub struct Curve {
     pub name: &'static str,
     /// Names all alike; the first is one core.
     pub outcomes: Vec<Outcome>,
+    /// Ends of the interval of each of their rates, by the error of the inputs.
+    pub intervals: Vec<(f64, f64)>,
     /// Names as a root server is asked for them.
     pub skewed: Vec<Outcome>,
     /// The law of what was measured with a core for each thread.
@@ -121,7 +173,13 @@ pub fn effort(effort: &recipe::Effort) -> Effort {
 }
 
 /// All curves; a protection that could not be measured has none.
-pub fn curves(inputs: &Inputs, found: &Found, effort: Effort, lab: &mut Lab) -> Result<Vec<Curve>, Error> {
+pub fn curves(
+    repeated: &Repeated,
+    found: &Found,
+    effort: Effort,
+    lab: &mut Lab,
+) -> Result<Vec<Curve>, Error> {
+    let inputs = repeated.middle();
     let mut curves = Vec::new();
     for subject in &SUBJECTS {
         lab.go_on()?;
@@ -135,6 +193,12 @@ pub fn curves(inputs: &Inputs, found: &Found, effort: Effort, lab: &mut Lab) -> 
                 name: subject.name,
                 simulated: fit(&outcomes),
                 measured: measured(found, subject.name),
+                intervals: intervals((subject, repeated), found, effort, lab)?
+                    .into_iter()
+                    .zip(&outcomes)
+                    // Few draws of few queries may all miss what many queries of the middle give.
+                    .map(|((low, high), outcome)| (low.min(outcome.rate), high.max(outcome.rate)))
+                    .collect(),
                 outcomes,
                 skewed,
             }),
@@ -144,6 +208,45 @@ pub fn curves(inputs: &Inputs, found: &Found, effort: Effort, lab: &mut Lab) -> 
         }
     }
     Ok(curves)
+}
+
+/// Where the rates of a protection are for other inputs that might have been measured: drawn from those that were, and the rate with one
+/// thread from those of all rounds.
+fn intervals(
+    (subject, repeated): (&Subject, &Repeated),
+    found: &Found,
+    effort: Effort,
+    lab: &Lab,
+) -> Result<Vec<(f64, f64)>, Error> {
+    let ones = found.rates.of(subject.name, &at(1));
+    let draws = if lab.record.quick { DRAWS_QUICK } else { DRAWS };
+    let cores = cores(found);
+    let mut rates = vec![Vec::with_capacity(draws); cores.len()];
+    for draw in 0..draws {
+        lab.go_on()?;
+        let mut random = Random::part(SEED, draw as u64);
+        let inputs = repeated.drawn(&mut random);
+        let one: Vec<f64> = ones.iter().map(|_| ones[random.index(ones.len())]).collect();
+        let queries = (effort.queries / DRAW_SHARE).max(QUERIES_LEAST);
+        let effort = Effort { queries, seed: SEED + 1 + draw as u64 };
+        let measured = inputs.measured(statistics::median(&one), Names::Uniform);
+        // What the middle could be simulated of, its draws can.
+        for (rates, outcome) in rates
+            .iter_mut()
+            .zip(sweep(&model(subject.model, &measured), &cores, effort).into_iter().flatten())
+        {
+            rates.push(outcome.rate);
+        }
+    }
+    Ok(rates.iter_mut().map(|rates| ends(rates)).collect())
+}
+
+/// All but the last fortieth at either end.
+fn ends(rates: &mut [f64]) -> (f64, f64) {
+    rates.sort_by(f64::total_cmp);
+    let left_out = rates.len() / DRAWS;
+    let inner = &rates[left_out..rates.len() - left_out];
+    (inner.first().copied().unwrap_or_default(), inner.last().copied().unwrap_or_default())
 }
 
 /// Those of the charts, and those that were measured.
@@ -197,6 +300,18 @@ mod tests {
         assert!(rate(&SUBJECTS[4], 16) > 2.0 * rate(&SUBJECTS[3], 16));
         let alone = Inputs::of(&Sharing::default(), &output, &output, &output);
         assert_eq!(alone.machine.transfer_ns, TRANSFER_NS);
+        let repeated = Repeated(vec![alone, inputs.clone(), inputs]);
+        assert_eq!(repeated.middle().machine.transfer_ns, 42.0);
+        let mut random = Random::new(1);
+        let drawn: Vec<f64> = (0..40).map(|_| repeated.drawn(&mut random).machine.transfer_ns).collect();
+        assert!(drawn.contains(&42.0) && drawn.contains(&TRANSFER_NS), "{drawn:?}");
+    }
+
+    #[test]
+    fn ends_of_draws() {
+        let mut many: Vec<f64> = (0..DRAWS).rev().map(|number| number as f64).collect();
+        assert_eq!(ends(&mut many), (1.0, 38.0));
+        assert_eq!((ends(&mut [3.0, 1.0, 2.0]), ends(&mut [])), ((1.0, 3.0), (0.0, 0.0)));
     }
 
     #[test]

@@ -43,6 +43,7 @@ pub fn validate(lab: &mut Lab, effort: Effort) -> Result<(), Error> {
         record.charts.push(growth(title, &chosen));
     }
     record.charts.extend(checked.iter().find(|(curve, _)| is_figure_6(curve)).map(figure_6));
+    record.charts.push(residuals(&checked));
     record.tables.push(points(&checked));
     record.tables.push(parameters(&curves));
     Ok(())
@@ -160,6 +161,19 @@ fn figure_3(effort: Effort) -> Result<(Chart, Table), Fault> {
     Ok((lines, table("Seeds: the lock profile of the old BIND 9, and figure 3", &columns, rows, note)))
 }
 
+/// What is simulated beyond what was published, of all curves: whether errors have a direction.
+fn residuals(checked: &[(&Curve, Checked)]) -> Chart {
+    let line = |(curve, checked): &(&Curve, Checked)| {
+        let percent = checked.errors.map(|error| error * PERCENT);
+        series(format!("{}, simulated", curve.name), Role::Simulated, percent)
+    };
+    chart(
+        "Seeds: residuals, simulated beyond published",
+        "% of the published rate",
+        checked.iter().map(line).collect(),
+    )
+}
+
 fn points(checked: &[(&Curve, Checked)]) -> Table {
     let mut rows = Vec::new();
     for (curve, checked) in checked {
@@ -228,6 +242,8 @@ mod tests {
         let chart = growth("t", &all);
         let slots: Vec<usize> = crate::chart::data::drawn(&chart).iter().map(|series| series.slot).collect();
         assert_eq!(slots[..2], slots[2..4], "a simulated line has the colour of its published one");
+        let residuals = residuals(&checked);
+        assert_eq!((residuals.series.len(), residuals.series[0].points[0].y.abs() < 1.0), (2, true));
         for table in [points(&checked), parameters(&curves), table] {
             assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.title);
         }

@@ -36,6 +36,8 @@ pub enum Axis {
     Quota,
     /// Locks of a zone or cache.
     Buckets,
+    /// Questions of a hundred that the cache has the answer to.
+    Hits,
 }
 
 /// What of a run is shown.
@@ -92,6 +94,8 @@ pub struct Panel {
     /// Whether to warn where more threads answer less than one.
     #[serde(default)]
     pub alarm: bool,
+    /// The variant whose rate with one thread the paper's goal is drawn from: half of it more for each further one.
+    pub goal: Option<String>,
 }
 
 /// What is expected of the rates of two variants.
@@ -114,6 +118,8 @@ pub struct Order {
     pub panel: String,
     /// Where on its axis; the number of cores without.
     pub value: Option<Count>,
+    /// Where the other is, if elsewhere.
+    pub other_value: Option<Count>,
     /// The first variant.
     pub one: String,
     /// The other.
@@ -148,6 +154,7 @@ impl Axis {
             Axis::Writes => options.writes = Some(value),
             Axis::Quota => options.quota = Some(value),
             Axis::Buckets => options.buckets = Some(value),
+            Axis::Hits => options.hits = Some(value.min(100) as f64 / 100.0),
         }
     }
 
@@ -158,6 +165,7 @@ impl Axis {
             Axis::Writes => "writes a second",
             Axis::Quota => "writers in a row (Q)",
             Axis::Buckets => "lock buckets",
+            Axis::Hits => "hits, %",
         }
     }
 
@@ -172,6 +180,7 @@ impl Axis {
             (Axis::Writes, _) => format!("{value} writes/s"),
             (Axis::Quota, _) => format!("Q = {value}"),
             (Axis::Buckets, _) => format!("{value} buckets"),
+            (Axis::Hits, _) => format!("{value} % hits"),
         }
     }
 }
@@ -200,7 +209,7 @@ pub fn fault(recipe: &Recipe) -> Option<String> {
     let has_variant = |name: &String| recipe.variants.iter().any(|variant| variant.name == *name);
     let panel = |at: &str| recipe.panels.iter().find(|panel| panel.at == at);
     for (place, panel) in recipe.panels.iter().enumerate() {
-        let mut named = panel.variants.iter().chain(&panel.baseline);
+        let mut named = panel.variants.iter().chain(&panel.baseline).chain(&panel.goal);
         if let Some(unknown) = named.find(|name| !has_variant(name)) {
             return Some(format!("panel {}: no variant {unknown}", panel.at));
         }
@@ -209,6 +218,9 @@ pub fn fault(recipe: &Recipe) -> Option<String> {
         }
         if panel.values.is_empty() || panel.shows.is_empty() {
             return Some(format!("panel {}: values and shows are needed", panel.at));
+        }
+        if panel.goal.is_some() && panel.axis != Axis::Threads {
+            return Some(format!("panel {}: a goal is for threads", panel.at));
         }
         if panel.shows.contains(&Shown::Ratio) && panel.baseline.is_none() {
             return Some(format!("panel {}: a ratio needs a baseline", panel.at));

@@ -38,6 +38,12 @@ pub struct EngineOptions {
     /// `--profile-locks`.
     #[serde(default)]
     pub profile_locks: bool,
+    /// `--profile-every`.
+    pub profile_every: Option<u64>,
+    /// `--areas`.
+    pub areas: Option<u64>,
+    /// `--polls`.
+    pub polls: Option<u64>,
 }
 
 /// A number, or what stands for some on the machine at hand.
@@ -103,6 +109,9 @@ impl EngineOptions {
             threads: self.threads.or(others.threads),
             waits: self.waits || others.waits,
             profile_locks: self.profile_locks || others.profile_locks,
+            profile_every: self.profile_every.or(others.profile_every),
+            areas: self.areas.or(others.areas),
+            polls: self.polls.or(others.polls),
         }
     }
 }
