@@ -8,7 +8,8 @@
 //! * [`run`](mod@run): a recipe from begin to end.
 //! * [`record`]: what an experiment leaves behind; reports and comparisons read nothing else.
 //! * [`file`](mod@file): records as files; [`published`]: what the sources of the recipes published.
-//! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other.
+//! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other;
+//!   [`history`](mod@history): a figure over all [`records`] of a recipe.
 //! * [`figures`], [`machine`], [`number`], [`escape`]: what these share.
 
 pub mod agreement;
@@ -22,6 +23,7 @@ pub mod escape;
 pub mod experiment;
 pub mod figures;
 pub mod file;
+pub mod history;
 pub mod machine;
 pub mod number;
 pub mod place;
@@ -29,6 +31,7 @@ pub mod process;
 pub mod published;
 pub mod recipe;
 pub mod record;
+pub mod records;
 pub mod report;
 pub mod run;
 pub mod statistics;

@@ -57,6 +57,13 @@ pub struct Record {
     pub raw: Vec<Value>,
 }
 
+impl Record {
+    /// The commit that it was made at, with `-dirty` behind it where the tree had changes; empty where it does not say.
+    pub fn commit(&self) -> &str {
+        self.machine["commit"].as_str().unwrap_or_default()
+    }
+}
+
 /// A server that took part.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Contender {

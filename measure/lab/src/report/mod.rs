@@ -33,18 +33,7 @@ pub fn rewrite(path: &Path) -> Result<Record, Error> {
 
 /// The whole page.
 pub fn page(record: &Record) -> String {
-    let mut page = String::with_capacity(64 << 10);
-    // Writing to a string cannot fail.
-    let _ = write!(
-        page,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{} – zonda-bench lab</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n",
-        html(&record.title),
-        chart::STYLE
-    );
+    let mut page = opened(&record.title);
     head(&mut page, record);
     parts::notes(&mut page, record);
     machine_strip(&mut page, record);
@@ -62,6 +51,31 @@ pub fn page(record: &Record) -> String {
     page.push_str("</div>\n</section>\n</main>\n");
     foot(&mut page, record);
     page.push_str("</body>\n</html>\n");
+    page
+}
+
+/// A page of the same looks around what `body` writes.
+pub(crate) fn plain(title: &str, body: impl FnOnce(&mut String)) -> String {
+    let mut page = opened(title);
+    body(&mut page);
+    page.push_str("</main>\n</body>\n</html>\n");
+    page
+}
+
+/// A page up to its content.
+fn opened(title: &str) -> String {
+    let mut page = String::with_capacity(64 << 10);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{} – zonda-bench lab</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n",
+        html(title),
+        chart::STYLE
+    );
     page
 }
 
