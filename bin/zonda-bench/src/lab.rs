@@ -1,11 +1,12 @@
 //! `zonda-bench lab`.
 
+mod all;
 mod experiment;
 mod records;
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 /// Options of the laboratory.
 #[derive(Args)]
@@ -15,12 +16,22 @@ pub struct Arguments {
     #[command(flatten)]
     experiment: experiment::Experiment,
     #[command(subcommand)]
-    command: Option<records::Command>,
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every recipe, one after the other; goes on where it was interrupted.
+    #[command(after_help = all::EXAMPLES)]
+    All(Box<all::Recipes>),
+    #[command(flatten)]
+    Records(records::Command),
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, bench::Error> {
     Ok(match arguments.command {
-        Some(command) => records::run(command),
+        Some(Command::All(recipes)) => all::run(*recipes),
+        Some(Command::Records(command)) => records::run(command),
         None => experiment::run(arguments.experiment),
     })
 }

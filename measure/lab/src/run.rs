@@ -10,6 +10,7 @@ use std::{
 use crate::{
     Error,
     bed::{Bed, BedKind},
+    commit,
     contender::Programs,
     error,
     experiment::{Lab, table},
@@ -131,6 +132,7 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
     let mut machine = bench::machine::describe();
     // The record has the command line itself, without paths.
     machine.as_object_mut().map(|machine| machine.remove("command"));
+    machine["commit"] = commit::here().into();
     machine["bed"] = bed.name().into();
     machine["scale"] = scale.into();
     Record {

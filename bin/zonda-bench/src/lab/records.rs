@@ -1,14 +1,15 @@
-//! `zonda-bench lab compare`, `lab report` and `lab history`: what is done with records that experiments left.
+//! `zonda-bench lab compare`, `lab report`, `lab history` and `lab draw`: what is done with records that experiments left.
 
 use std::{
     fs,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
+    sync::atomic::AtomicBool,
 };
 
 use clap::{Args, Subcommand};
-use lab::{compare, file, history, records, report, summary};
+use lab::{compare, draw, file, history, records, report, summary};
 
 /// Columns of the summary: those of a terminal that is not narrow.
 const WIDTH: usize = 100;
@@ -49,6 +50,30 @@ Examples:
   zonda-bench lab history caching lab-results benches/records/lab --json
 Without --metric it is the first one of the newest record; the others are named at the end.")]
     History(History),
+    /// Draw from records what the README shows: memory, start, rate and processor time beside each other; a picture of a report.
+    #[command(after_help = "\
+Examples:
+  zonda-bench lab draw --chart chart.svg
+  zonda-bench lab draw lab-results/all --chart chart.svg --picture report.png --of lab-results/all/root
+The newest records of the recipes memory, start and root are drawn, full ones before quick ones. The chart follows the
+reader's light or dark setting. The picture takes Chromium (Debian's package chromium); without, it is left out.")]
+    Draw(Draw),
+}
+
+/// Options of `lab draw`.
+#[derive(Args)]
+pub struct Draw {
+    /// Folders of results, or folders that hold such [default: benches/records/lab].
+    folders: Vec<PathBuf>,
+    /// The chart, an SVG file.
+    #[arg(long, value_name = "FILE", required_unless_present = "picture")]
+    chart: Option<PathBuf>,
+    /// The picture of a report, a PNG file.
+    #[arg(long, value_name = "FILE", requires = "of")]
+    picture: Option<PathBuf>,
+    /// The result whose report is in the picture; its report is written anew.
+    #[arg(long, value_name = "DIR", requires = "picture")]
+    of: Option<PathBuf>,
 }
 
 /// Options of `lab history`.
@@ -80,6 +105,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Compare { a, b, json } => compare::run(&a, &b, json).map_err(|error| error.to_string()),
         Command::Report { result } => rewrite(result).map_err(|error| error.to_string()),
         Command::History(options) => over_time(options),
+        Command::Draw(options) => draw(&options),
     };
     match done {
         Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
@@ -108,6 +134,31 @@ fn over_time(options: History) -> Result<String, String> {
             .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
     }
     Ok(if options.json { history.json() } else { history.to_string() } + "\n")
+}
+
+/// The folders asked for, or those of the project's own records.
+fn or_kept(folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    if folders.is_empty() { vec![PathBuf::from(records::KEPT)] } else { folders }
+}
+
+fn draw(options: &Draw) -> Result<String, String> {
+    let mut said = String::new();
+    if let Some(path) = &options.chart {
+        let drawn = draw::draw(&or_kept(options.folders.clone())).map_err(|error| error.to_string())?;
+        fs::write(path, drawn.svg).map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
+        said += &format!("chart: {}\n", path.display());
+        drawn.left_out.iter().for_each(|why| said += &format!("! left out: {why}\n"));
+    }
+    if let (Some(path), Some(result)) = (&options.picture, &options.of) {
+        report::rewrite(result).map_err(|error| error.to_string())?;
+        let stop = AtomicBool::new(false);
+        let is_drawn = draw::picture(result, path, &stop).map_err(|error| error.to_string())?;
+        said += &match is_drawn {
+            true => format!("picture: {}\n", path.display()),
+            false => "! left out: the picture: no browser is there (Debian's package chromium)\n".to_owned(),
+        };
+    }
+    Ok(said)
 }
 
 fn failed(problem: &str) -> ExitCode {

@@ -6,7 +6,7 @@
 //!
 //! * [`data`]: what of the values can be drawn at all.
 //! * [`scale`]: axes and their marks. * [`text`]: widths and breaks of lines.
-//! * `lines`, `bars`: the two kinds. * `legend`: which mark is which series.
+//! * `lines`, `bars`: the two kinds. * `legend`: which mark is which series. * `sheet`: several in one file.
 
 pub mod data;
 pub mod scale;
@@ -15,6 +15,7 @@ pub mod text;
 mod bars;
 mod legend;
 mod lines;
+mod sheet;
 
 use std::fmt::Write;
 
@@ -23,6 +24,7 @@ use crate::{
     record::{Chart, ChartKind, Role},
 };
 use data::Drawn;
+pub use sheet::sheet;
 
 /// Rules for the classes that charts use, for a style sheet.
 pub const STYLE: &str = include_str!("style.css");
@@ -36,6 +38,19 @@ const DESCRIBED_MAX: usize = 12;
 /// The chart as an `svg` element. `id`: unlike that of any other chart on the page. Cannot fail: what cannot be drawn is
 /// left out, and a chart of nothing says so.
 pub fn svg(chart: &Chart, id: &str) -> String {
+    let (body, height) = drawn_body(chart);
+    let id = escape::html(id);
+    let title = escape::html(&chart.title);
+    let words = escape::html(&in_words(chart, &data::drawn(chart)));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
+         aria-labelledby=\"{id}-title {id}-words\">\n<title id=\"{id}-title\">{title}</title>\n\
+         <desc id=\"{id}-words\">{words}</desc>\n{body}</svg>\n"
+    )
+}
+
+/// What stands in the `svg` element of a chart, and its height.
+fn drawn_body(chart: &Chart) -> (String, f64) {
     let series = data::drawn(chart);
     let mut body = String::new();
     let height = match (series.is_empty(), chart.kind) {
@@ -43,14 +58,7 @@ pub fn svg(chart: &Chart, id: &str) -> String {
         (_, ChartKind::Lines) => lines::draw(&mut body, chart, &series),
         (_, ChartKind::Bars) => bars::draw(&mut body, chart, &series),
     };
-    let id = escape::html(id);
-    let title = escape::html(&chart.title);
-    let words = escape::html(&in_words(chart, &series));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
-         aria-labelledby=\"{id}-title {id}-words\">\n<title id=\"{id}-title\">{title}</title>\n\
-         <desc id=\"{id}-words\">{words}</desc>\n{body}</svg>\n"
-    )
+    (body, height)
 }
 
 fn nothing(svg: &mut String) -> f64 {

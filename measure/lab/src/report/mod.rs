@@ -2,7 +2,9 @@
 //! at its head says so to the browser: what a server says of itself could not do harm even if it came through.
 //!
 //! * `parts`: contenders, agreement, blocks, notes. * `tables`: figures, tables, charts, and what was published.
+//! * `beside`: ours and what was published in one row.
 
+mod beside;
 mod parts;
 mod tables;
 
@@ -15,6 +17,8 @@ use crate::{
     machine,
     record::Record,
 };
+
+pub(crate) use tables::open_table;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -44,6 +48,7 @@ pub fn page(record: &Record) -> String {
         tables::figures(&mut page, record);
         tables::results(&mut page, record);
     }
+    beside::section(&mut page, record);
     page.push_str("<section>\n<h2>What the figures rest on</h2>\n<div class=\"grounds\">\n");
     parts::contenders(&mut page, record);
     parts::agreement(&mut page, record);

@@ -63,7 +63,8 @@ fn grid_table(page: &mut String, grid: &Grid) {
     page.push_str("</tbody></table></div>\n</figure>\n");
 }
 
-fn figure_cell(figure: &Figure) -> String {
+/// Median, and below it the interval.
+pub fn figure_cell(figure: &Figure) -> String {
     let median = number::long(figure.median);
     match figure.interval {
         Some((low, high)) => {
@@ -185,7 +186,7 @@ fn is_prose(cell: &str) -> bool {
 }
 
 /// Up to the heads of the columns; wide tables scroll by themselves, with the keyboard too.
-fn open_table(page: &mut String, title: &str) {
+pub fn open_table(page: &mut String, title: &str) {
     let label = if title.is_empty() { "figures" } else { title };
     let _ = write!(
         page,
