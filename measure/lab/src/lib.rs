@@ -5,7 +5,8 @@
 //! * [`contender`]: the servers, each with the best settings that its makers document; [`data`]: zones and queries.
 //! * [`agreement`]: whether all answer alike; [`experiment`]: the measurements; [`statistics`]: what their values say
 //!   together.
-//! * [`run`](mod@run): a recipe from begin to end; [`all`]: one after the other.
+//! * [`run`](mod@run): a recipe from begin to end; [`all`]: one after the other; [`copies`]:
+//!   a server beside a copy of itself, the laboratory's own test.
 //! * [`record`]: what an experiment leaves behind; reports and comparisons read nothing else.
 //! * [`file`](mod@file): records as files; [`published`]: what the sources of the recipes published.
 //! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other;
@@ -19,6 +20,7 @@ pub mod chart;
 pub mod commit;
 pub mod compare;
 pub mod contender;
+pub mod copies;
 pub mod data;
 pub mod draw;
 mod error;
