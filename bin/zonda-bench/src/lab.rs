@@ -1,6 +1,7 @@
 //! `zonda-bench lab`.
 
 mod all;
+mod copies;
 mod experiment;
 mod records;
 
@@ -24,6 +25,9 @@ enum Command {
     /// Run every recipe, one after the other; goes on where it was interrupted.
     #[command(after_help = all::EXAMPLES)]
     All(Box<all::Recipes>),
+    /// Measure the server beside a copy of itself, or a dearer one, again and again: what do intervals claim?
+    #[command(name = "self", after_help = copies::EXAMPLES)]
+    Copies(Box<copies::Copies>),
     #[command(flatten)]
     Records(records::Command),
 }
@@ -31,6 +35,7 @@ enum Command {
 pub fn run(arguments: Arguments) -> Result<ExitCode, bench::Error> {
     Ok(match arguments.command {
         Some(Command::All(recipes)) => all::run(*recipes),
+        Some(Command::Copies(copies)) => copies::run(*copies),
         Some(Command::Records(command)) => records::run(command),
         None => experiment::run(arguments.experiment),
     })

@@ -3,11 +3,17 @@
 //! Of a copy of itself 1 must be within the interval of the ratio in nearly all runs; of a dearer one outside, on the right
 //! side. What an interval claims is measured that way, on the machine it is used on.
 
+use std::fmt;
+
 use crate::{
-    recipe::Name,
+    Error,
+    recipe::{self, Name, Recipe},
     record::{Blocks, Figure, Record, Table, Target},
     statistics,
 };
+
+/// Name of the recipe that is run again and again, and its text: none of those that are listed, as alone it says nothing.
+const RECIPE: (&str, &str) = ("self", include_str!("../self/recipe.toml"));
 
 /// What is compared in each run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +46,20 @@ impl What {
     }
 }
 
+/// What is run for it: short staircases, or the first case of the recipe for instructions.
+pub fn recipe(what: What) -> Result<Recipe, Error> {
+    let (name, text) = RECIPE;
+    match what {
+        What::Rate | What::Cpu => Recipe::from_text(name, name, text),
+        What::Instructions => {
+            let mut recipe = recipe::find("instructions")?;
+            recipe.cases.truncate(1);
+            recipe.contenders = vec![Name::Zonda];
+            Ok(recipe)
+        }
+    }
+}
+
 /// The ratio of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
@@ -68,7 +88,8 @@ impl Run {
         let (ours, others) = (summed(record, Name::Zonda, what)?, summed(record, Name::Before, what)?);
         // Both have a value in each round that counts, in the order of rounds.
         let ratios: Vec<f64> = ours.iter().zip(&others).map(|(ours, other)| ours / other).collect();
-        let is_fit = ours.len() == others.len() && ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0);
+        let is_fit =
+            ours.len() == others.len() && ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0);
         (is_fit && !ratios.is_empty()).then(|| Run {
             ratio: statistics::median_of_logarithms(&ratios),
             interval: match what {
@@ -85,6 +106,27 @@ impl Run {
             Some((low, _)) if low > 1.0 => Side::Above,
             Some((_, high)) if high < 1.0 => Side::Below,
             Some(_) => Side::Within,
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.4}", self.ratio)?;
+        match self.interval {
+            Some((low, high)) => write!(f, " [{low:.4}, {high:.4}], {}", self.side().text()),
+            None => write!(f, ", {}", self.side().text()),
+        }
+    }
+}
+
+impl Side {
+    fn text(self) -> &'static str {
+        match self {
+            Side::Below => "below 1",
+            Side::Within => "1 is within",
+            Side::Above => "above 1",
+            Side::Unknown => "too few rounds",
         }
     }
 }
@@ -149,13 +191,7 @@ pub fn record(last: Record, runs: &[Run], what: What, (side, least): (Side, f64)
 fn table(runs: &[Run], words: &str, share: f64) -> Table {
     let row = |(number, run): (usize, &Run)| {
         let interval = run.interval.map_or_else(String::new, |(low, high)| format!("{low:.4} to {high:.4}"));
-        let side = match run.side() {
-            Side::Below => "below 1",
-            Side::Within => "1 is within",
-            Side::Above => "above 1",
-            Side::Unknown => "too few rounds",
-        };
-        vec![(number + 1).to_string(), format!("{:.4}", run.ratio), interval, side.to_owned()]
+        vec![(number + 1).to_string(), format!("{:.4}", run.ratio), interval, run.side().text().to_owned()]
     };
     Table {
         title: "Runs".to_owned(),
@@ -178,7 +214,11 @@ mod tests {
         let figure = |name: Name, metric: &str, by: f64| Figure {
             contender: name.text().to_owned(),
             metric: metric.to_owned(),
-            values: values.iter().enumerate().map(|(at, value)| value / by * (1.0 + at as f64 % 3.0 / 1000.0)).collect(),
+            values: values
+                .iter()
+                .enumerate()
+                .map(|(at, value)| value / by * (1.0 + at as f64 % 3.0 / 1000.0))
+                .collect(),
             ..sample::record().figures[0].clone()
         };
         record.figures = metrics
@@ -186,7 +226,11 @@ mod tests {
             .flat_map(|metric| [figure(Name::Zonda, metric, 1.0), figure(Name::Before, metric, factor)])
             .collect();
         for figure in record.figures.iter_mut().filter(|figure| figure.contender == "before") {
-            figure.values.iter_mut().enumerate().for_each(|(at, value)| *value *= 1.0 + (at as f64 - 3.5) / 500.0);
+            figure
+                .values
+                .iter_mut()
+                .enumerate()
+                .for_each(|(at, value)| *value *= 1.0 + (at as f64 - 3.5) / 500.0);
         }
         record
     }
@@ -201,6 +245,14 @@ mod tests {
         let exact = |factor| Run::of(&pair(&["instructions"], factor), What::Instructions).unwrap().side();
         assert_eq!([exact(0.98), exact(1.0), exact(1.02)], [Side::Below, Side::Within, Side::Above]);
         assert_eq!(Run { ratio: 2.0, interval: None }.side(), Side::Unknown);
+    }
+
+    #[test]
+    fn recipes_are_read() {
+        for what in [What::Rate, What::Cpu, What::Instructions] {
+            let recipe = recipe(what).unwrap();
+            assert_eq!((recipe.cases.len(), &*recipe.contenders), (1, &[Name::Zonda][..]));
+        }
     }
 
     #[test]

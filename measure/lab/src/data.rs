@@ -7,6 +7,7 @@
 
 mod caching;
 mod internet;
+mod laps;
 mod little;
 mod served;
 mod signed;

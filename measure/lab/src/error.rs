@@ -102,6 +102,8 @@ pub enum ServerProblem {
     Load,
     /// What has to be done before it starts failed.
     Preparation,
+    /// It left no counts of what it executed.
+    Uncounted,
     /// It answers with this response code and does nothing else.
     Refuses(u8),
 }
@@ -114,6 +116,7 @@ impl fmt::Display for ServerProblem {
             ServerProblem::Silent(seconds) => write!(f, "did not answer within {seconds} s"),
             ServerProblem::Load => f.write_str("could not be measured"),
             ServerProblem::Preparation => f.write_str("could not be set up"),
+            ServerProblem::Uncounted => f.write_str("left no counts of what it executed"),
             ServerProblem::Refuses(code) => {
                 let code = wire::iana::rcode::mnemonic(u16::from(*code)).unwrap_or("an error");
                 write!(f, "runs idle and answers {code} instead of serving its zones")

@@ -221,7 +221,12 @@ impl Process {
 
     /// Ends it and all below it, and waits.
     pub fn stop(&mut self) {
-        self.end();
+        self.stop_within(STOP_SECONDS);
+    }
+
+    /// The same with so many seconds until it is killed.
+    pub fn stop_within(&mut self, seconds: u64) {
+        self.end(seconds);
         // Its group is its own; what is left of it, such as the children of a program that was killed, has nobody to serve. A
         // process of that number is another's, which got the number after ours had ended.
         let (group, is_anothers) = (self.child.id() as i32, is_alive(self.child.id()));
@@ -230,13 +235,13 @@ impl Process {
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, seconds: u64) {
         if self.ended().is_some() {
             return;
         }
         let pids = self.pids();
         signal(self.child.id() as i32, Signal::TERM);
-        let until = Instant::now() + Duration::from_secs(STOP_SECONDS);
+        let until = Instant::now() + Duration::from_secs(seconds);
         while self.ended().is_none() {
             if Instant::now() > until {
                 pids.iter().for_each(|&pid| signal(pid, Signal::KILL));

@@ -35,6 +35,8 @@ pub struct Options {
     pub bed: BedKind,
     /// The server under test; beside this program or on the path without.
     pub zonda: Option<PathBuf>,
+    /// Another build of it, which takes part as the contender `before`.
+    pub before: Option<PathBuf>,
     /// Contenders instead of the recipe's.
     pub contenders: Option<Vec<Name>>,
     /// Scale of generated zones instead of the recipe's.
@@ -162,15 +164,22 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
 /// The contenders that are installed. Others are noted, with what would bring them.
 fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, Vec<Name>), Error> {
     let bench = env::current_exe().map_err(|cause| Error::System { action: "find this program", cause })?;
-    let wanted = options.contenders.clone().unwrap_or_else(|| options.recipe.contenders.clone());
     let needs = options.recipe.measure.has_contenders();
-    let wanted = if needs { wanted } else { Vec::new() };
-    let mut programs = Programs { zonda: PathBuf::new(), bench: bench.clone() };
+    if !needs && options.before.is_some() {
+        let rule = format!("no servers take part in {}", options.recipe.name);
+        return Err(Error::Option { option: "--before", rule });
+    }
+    let wanted = if needs { wanted(options) } else { Vec::new() };
+    let mut programs = Programs { zonda: PathBuf::new(), before: PathBuf::new(), bench: bench.clone() };
     let mut names = Vec::new();
     for name in wanted {
         match name.program() {
-            None if name == Name::Zonda => {
+            None if matches!(name, Name::Zonda | Name::Limited) => {
                 programs.zonda = zonda(options.zonda.as_deref(), &bench)?;
+                names.push(name);
+            }
+            None if name == Name::Before => {
+                programs.before = before(options.before.as_deref())?;
                 names.push(name);
             }
             None if name == Name::Echo => {}
@@ -190,6 +199,33 @@ fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, V
         return Err(Error::Nobody);
     }
     Ok((programs, names))
+}
+
+/// Who shall take part: another build of the server directly behind this one, so that the two stand next to each other.
+fn wanted(options: &Options) -> Vec<Name> {
+    let mut names = options.contenders.clone().unwrap_or_else(|| options.recipe.contenders.clone());
+    if options.before.is_some() && !names.contains(&Name::Before) {
+        let place = names.iter().position(|&name| name == Name::Zonda).map_or(names.len(), |place| place + 1);
+        names.insert(place, Name::Before);
+    }
+    names
+}
+
+/// Another build of the server, where it was asked for.
+fn before(asked: Option<&Path>) -> Result<PathBuf, Error> {
+    let fault = |rule| Error::Option { option: "--before", rule };
+    let path =
+        asked.ok_or_else(|| fault("the contender before needs PATH of another build of zonda".to_owned()))?;
+    if !path.is_file() {
+        return Err(fault(format!("{} is no file", path.display())));
+    }
+    fs::canonicalize(path).map_err(error::file(path, "find"))
+}
+
+/// The server under test, where no recipe is run.
+pub fn server(asked: Option<&Path>) -> Result<PathBuf, Error> {
+    let bench = env::current_exe().map_err(|cause| Error::System { action: "find this program", cause })?;
+    zonda(asked, &bench)
 }
 
 /// The server under test: where the user says, beside this program, or on the path.

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
 };
@@ -22,6 +22,7 @@ Examples:
   zonda-bench lab --list
   sudo zonda-bench lab root --quick
   zonda-bench lab locks --quick
+  zonda-bench lab instructions --before ../parent/zonda --contenders zonda
   sudo zonda-bench lab net --scale 0.1 --contenders zonda,nsd --out net-tenth
   zonda-bench lab root --bed loopback
   zonda-bench lab --show root > mine.toml; zonda-bench lab mine.toml
@@ -50,6 +51,9 @@ pub struct Experiment {
     /// Result folder [default: lab-results/RECIPE-TIME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Another build of zonda, such as the one before a change: takes part beside this one, as `before`.
+    #[arg(long, value_name = "PATH")]
+    before: Option<PathBuf>,
     /// Contenders instead of the recipe's, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = contender)]
     contenders: Option<Vec<Name>>,
@@ -191,13 +195,18 @@ fn experiment(arguments: Experiment) -> Result<ExitCode, lab::Error> {
     let recipe = recipe::find(arguments.recipe.as_deref().unwrap_or_default())?;
     let form = form(arguments.quick, arguments.check);
     let options = arguments.common.options(recipe, form, arguments.out, stop()?);
-    let Experiment { contenders, scale, blocks, .. } = arguments;
-    let done = run::run(Options { contenders, scale, blocks, ..options })?;
+    let Experiment { before, contenders, scale, blocks, .. } = arguments;
+    let done = run::run(Options { before, contenders, scale, blocks, ..options })?;
     print!("{}", summary::with_place(&done.record, &done.folder, WIDTH));
     Ok(ExitCode::SUCCESS)
 }
 
 impl Common {
+    /// The zonda program, where it is named.
+    pub fn zonda(&self) -> Option<&Path> {
+        self.zonda.as_deref()
+    }
+
     /// Options of a recipe.
     pub fn options(self, recipe: Recipe, form: Form, out: Option<PathBuf>, stop: Arc<AtomicBool>) -> Options {
         Options {
@@ -211,6 +220,7 @@ impl Common {
                 Bed::Loopback => BedKind::Loopback,
             },
             zonda: self.zonda,
+            before: None,
             contenders: None,
             scale: None,
             blocks: None,

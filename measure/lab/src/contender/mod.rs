@@ -58,6 +58,8 @@ const IDLE_SHARE: f64 = 0.1;
 pub struct Programs {
     /// The server.
     pub zonda: PathBuf,
+    /// Another build of it; empty where none takes part.
+    pub before: PathBuf,
     /// The measuring tool: this program.
     pub bench: PathBuf,
 }
@@ -115,8 +117,10 @@ impl Setup {
 
 impl Name {
     /// All contenders.
-    pub const ALL: [Name; 16] = [
+    pub const ALL: [Name; 18] = [
         Name::Zonda,
+        Name::Before,
+        Name::Limited,
         Name::Named,
         Name::Nsd,
         Name::Knot,
@@ -134,8 +138,8 @@ impl Name {
         Name::Echo,
     ];
     /// Their names.
-    pub const TEXTS: [&str; 16] = {
-        let mut texts = [""; 16];
+    pub const TEXTS: [&str; 18] = {
+        let mut texts = [""; 18];
         let mut at = 0;
         while at < texts.len() {
             texts[at] = Name::ALL[at].text();
@@ -148,6 +152,8 @@ impl Name {
     pub const fn text(self) -> &'static str {
         match self {
             Name::Zonda => "zonda",
+            Name::Before => "before",
+            Name::Limited => "limited",
             Name::Named => "named",
             Name::Nsd => "nsd",
             Name::Knot => "knot",
@@ -175,10 +181,19 @@ impl Name {
         Name::ALL.into_iter().find(|name| name.text() == text)
     }
 
+    /// The program of those that are builds of this project's server.
+    pub fn of_zonda(self, programs: &Programs) -> Option<&Path> {
+        match self {
+            Name::Zonda | Name::Limited => Some(&programs.zonda),
+            Name::Before => Some(&programs.before),
+            _ => None,
+        }
+    }
+
     /// The program, where it is not of this project.
     pub fn program(self) -> Option<&'static str> {
         match self {
-            Name::Zonda | Name::Engine(_) | Name::Echo => None,
+            Name::Zonda | Name::Before | Name::Limited | Name::Engine(_) | Name::Echo => None,
             Name::Named => Some("named"),
             Name::Nsd => Some("nsd"),
             Name::Knot => Some("knotd"),
@@ -192,7 +207,7 @@ impl Name {
     /// Debian's packages that bring it.
     pub fn package(self) -> &'static str {
         match self {
-            Name::Zonda | Name::Engine(_) | Name::Echo => "",
+            Name::Zonda | Name::Before | Name::Limited | Name::Engine(_) | Name::Echo => "",
             Name::Named => "bind9",
             Name::Nsd => "nsd",
             Name::Knot => "knot",
@@ -206,7 +221,10 @@ impl Name {
     /// What the program says about its version.
     pub fn version(self, programs: &Programs) -> String {
         let said = match self {
-            Name::Zonda => process::first_line(&[&programs.zonda.to_string_lossy(), "--version"]),
+            Name::Zonda | Name::Limited => {
+                process::first_line(&[&programs.zonda.to_string_lossy(), "--version"])
+            }
+            Name::Before => process::first_line(&[&programs.before.to_string_lossy(), "--version"]),
             Name::Engine(_) | Name::Echo => {
                 process::first_line(&[&programs.bench.to_string_lossy(), "--version"])
             }
@@ -225,7 +243,9 @@ impl Name {
 
     fn setup(self, job: &Job<'_>) -> Setup {
         match self {
-            Name::Zonda => zonda::setup(job),
+            Name::Zonda => zonda::setup(&job.programs.zonda, job),
+            Name::Before => zonda::setup(&job.programs.before, job),
+            Name::Limited => zonda::limited(job),
             Name::Named => named::setup(job),
             Name::Nsd => nsd::setup(job),
             Name::Knot => knot::setup(job),

@@ -57,13 +57,13 @@ impl Name {
 
     /// Whether what it knows outlives a restart.
     pub fn keeps(self) -> bool {
-        matches!(self, Name::Zonda | Name::Unbound | Name::Kresd)
+        matches!(self, Name::Zonda | Name::Before | Name::Limited | Name::Unbound | Name::Kresd)
     }
 
     /// How what it knows outlives a restart, in words.
     pub fn keeps_by(self) -> &'static str {
         match self {
-            Name::Zonda => "written at the end, read at the start",
+            Name::Zonda | Name::Before | Name::Limited => "written at the end, read at the start",
             Name::Unbound => "dump_cache, load_cache",
             Name::Kresd => "a file that is its cache",
             _ => "not at all",

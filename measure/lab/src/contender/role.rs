@@ -143,12 +143,19 @@ impl Name {
     pub fn cannot(self, role: Role) -> Option<&'static str> {
         match (self, role) {
             (
-                Name::Zonda | Name::Named | Name::Unbound | Name::Kresd | Name::Recursor,
+                Name::Zonda
+                | Name::Before
+                | Name::Limited
+                | Name::Named
+                | Name::Unbound
+                | Name::Kresd
+                | Name::Recursor,
                 Role::Resolver { .. },
             ) => None,
             (_, Role::Resolver { .. }) => Some("it resolves nothing"),
             (Name::Kresd | Name::Recursor, _) => Some("it serves no zones: it resolves"),
-            (_, Role::Static) | (Name::Zonda | Name::Named | Name::Knot, _) => None,
+            (_, Role::Static)
+            | (Name::Zonda | Name::Before | Name::Limited | Name::Named | Name::Knot, _) => None,
             (Name::Nsd, Role::Dynamic { .. }) => Some("it takes no dynamic updates"),
             (Name::Nsd, _) => None,
             (Name::Pdns, Role::Dynamic { .. }) => Some(

@@ -1,13 +1,29 @@
-//! Zonda, the server of this project.
+//! Zonda, the server of this project, and other builds of it.
 
-use std::fmt::Write;
+use std::{fmt::Write, path::Path};
 
 use super::{
     ANCHOR, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, Setup,
     resolving::{STALE_AFTER_MS, STALE_SECONDS},
 };
 
-pub fn setup(job: &Job<'_>) -> Setup {
+/// Limits that nobody reaches: every answer is counted, and none is held back.
+const LIMITS: &str = r"[rate-limit]
+enabled = true
+responses-per-second = 65535
+network-per-second = 65535
+wide-multiple = 1
+total-per-second = 100000000
+";
+
+/// With rate limits that nobody reaches.
+pub fn limited(job: &Job<'_>) -> Setup {
+    let setup = setup(&job.programs.zonda, job);
+    Setup { head: format!("{}{LIMITS}\n", setup.head), ..setup }
+}
+
+/// A build of it.
+pub fn setup(program: &Path, job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
     let head = format!(
         r#"[server]
@@ -43,7 +59,7 @@ level = "{}"
         }
         zones.push('\n');
     }
-    let program = job.programs.zonda.to_string_lossy();
+    let program = program.to_string_lossy();
     let command = Setup::words(&[&program, "serve", "--config", &format!("{folder}/zonda.toml")]);
     Setup { file: "zonda.toml", head, zones, command, ..Setup::default() }
 }

@@ -35,7 +35,7 @@ impl Store<'_> {
             })?,
             None => self.made(&format!("{drawn}.queries"), |to| self.draw(case, effort, &zones, to))?,
         };
-        let queries = self.with_dnssec_ok(case.dnssec_ok, queries)?;
+        let queries = self.with_edns(case, queries)?;
         source += if queries.to_string_lossy().contains("recorded") {
             ", recorded queries"
         } else {

@@ -11,7 +11,7 @@ use bench::query::{self, Edns};
 use super::{Signatures, Store, each_line, words};
 use crate::{
     Error, error, place, process,
-    recipe::{Dnssec, DnssecOk},
+    recipe::{Case, Dnssec, DnssecOk, EdnsWish},
 };
 
 /// Types that only a signed zone has, and DS.
@@ -71,27 +71,40 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// The query file with DO set in all queries or in none.
-    pub(super) fn with_dnssec_ok(&self, wish: DnssecOk, path: PathBuf) -> Result<PathBuf, Error> {
-        let ending = match wish {
-            DnssecOk::Keep => return Ok(path),
-            DnssecOk::All => "do",
-            DnssecOk::None => "no-do",
+    /// The query file with what a case wants of all queries: DO or not, a cookie, no EDNS at all.
+    pub(super) fn with_edns(&self, case: &Case, path: PathBuf) -> Result<PathBuf, Error> {
+        let ending = match (case.edns, case.dnssec_ok) {
+            (EdnsWish::Keep, DnssecOk::Keep) => return Ok(path),
+            (EdnsWish::Keep, DnssecOk::All) => "do",
+            (EdnsWish::Keep, DnssecOk::None) => "no-do",
+            (EdnsWish::Cookie, DnssecOk::Keep) => "cookie",
+            (EdnsWish::Cookie, DnssecOk::All) => "cookie-do",
+            (EdnsWish::Cookie, DnssecOk::None) => "cookie-no-do",
+            (EdnsWish::None, _) => "no-edns",
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         self.made(&format!("{name}-{ending}.queries"), |to| {
             let mut output = BufWriter::new(File::create(to).map_err(error::file(to, "create"))?);
             let mut result = Ok(());
             query::each_query(&path, |mut query| {
-                let plain = Edns::default();
-                let edns = query.edns.unwrap_or(plain);
-                query.edns = Some(Edns { dnssec_ok: wish == DnssecOk::All, ..edns });
+                query.edns = edns(case, query.edns);
                 result = writeln!(output, "{query}");
                 result.is_ok()
             })?;
             result.and_then(|()| output.flush()).map_err(error::file(to, "write"))
         })
     }
+}
+
+/// EDNS of a query, as a case wants it.
+fn edns(case: &Case, own: Option<Edns>) -> Option<Edns> {
+    let own = own.unwrap_or_default();
+    let dnssec_ok = match case.dnssec_ok {
+        DnssecOk::Keep => own.dnssec_ok,
+        wish => wish == DnssecOk::All,
+    };
+    let has_cookie = own.has_cookie || case.edns == EdnsWish::Cookie;
+    (case.edns != EdnsWish::None).then_some(Edns { dnssec_ok, has_cookie, ..own })
 }
 
 /// Whether the type of a line's record is one of these; a record stands in one line, its owner in front.

@@ -10,15 +10,18 @@
 //! * [`caching`]: resolvers, by the share of queries that their caches answer.
 //! * [`cold`]: resolvers that know nothing yet.
 //! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
+//! * [`instructions`] an answer takes, counted under [`callgrind`].
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
 pub mod caching;
+mod callgrind;
 pub mod cold;
 pub mod echo;
 pub mod engine;
 mod generator;
+pub mod instructions;
 pub mod internet;
 pub mod latency;
 pub mod limit;
@@ -98,6 +101,7 @@ impl Lab {
             crate::recipe::Measure::Rates => rates::run(self),
             crate::recipe::Measure::Memory => memory::run(self),
             crate::recipe::Measure::Start => start::run(self),
+            crate::recipe::Measure::Instructions => instructions::run(self),
             crate::recipe::Measure::Echo => echo::run(self),
             crate::recipe::Measure::Generator => limit::run(self),
             crate::recipe::Measure::Engine => engine::run(self),
@@ -155,6 +159,14 @@ impl Lab {
         let work = self.folder("generator")?;
         let store = Store { folder: &self.data, work: &work, bench: &self.programs.bench, stop: &self.stop };
         store.set(case, &self.effort)
+    }
+
+    /// A file of so many queries: laps of a recording, whose rare names differ from lap to lap.
+    pub fn laps(&self, set: &Set, count: usize) -> Result<PathBuf, Error> {
+        let (_, zone) = set.zones.list.first().ok_or(Error::Nobody)?;
+        let work = self.folder("generator")?;
+        let store = Store { folder: &self.data, work: &work, bench: &self.programs.bench, stop: &self.stop };
+        store.laps(zone, &set.queries, count)
     }
 
     /// Updates for zones.

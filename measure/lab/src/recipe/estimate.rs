@@ -49,6 +49,10 @@ const NAME_SECONDS: f64 = 0.05;
 const QUIET: f64 = 1.5;
 /// What it takes to make and to load the zones of a name.
 const NAME_MADE: f64 = 5e-4;
+/// How many times as long a start takes under callgrind, and what an answer takes there, the mean of all.
+const COUNTED_START: f64 = 10.0;
+/// See [`COUNTED_START`].
+const COUNTED_QUERY: f64 = 2e-4;
 /// Echo servers in a block, where workers do not vary.
 const ECHOES: usize = 2;
 
@@ -80,6 +84,7 @@ impl Recipe {
             Measure::ColdCache => self.cold(&effort),
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
             Measure::Start => effort.runs as f64 * all,
+            Measure::Instructions => all + self.counted(&effort, all),
             Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
             Measure::Engine => self.engine(form, &effort, cores),
             // Each of five protections with as many threads as there are cores, and with twice and four times as many.
@@ -135,6 +140,12 @@ impl Recipe {
     fn takers(&self) -> f64 {
         let can = |name: &&Name| name.cannot(Role::Dynamic { is_signed: true }).is_none();
         self.contenders.iter().filter(can).count() as f64
+    }
+
+    /// Two runs of all under callgrind, with so many queries and with twice as many; starts take `loads` without it.
+    fn counted(&self, effort: &Effort, loads: f64) -> f64 {
+        let asked = (self.contenders.len() * self.cases.len() * effort.counted * 3) as f64;
+        effort.runs as f64 * (2.0 * loads * COUNTED_START + asked * COUNTED_QUERY)
     }
 
     /// Blocks and latencies, beside the load for the comparison of answers, which takes `loads`.

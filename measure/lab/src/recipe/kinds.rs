@@ -14,6 +14,8 @@ pub enum Measure {
     Memory,
     /// Time from start to the first answer.
     Start,
+    /// Instructions an answer takes.
+    Instructions,
     /// Echo servers: rates of many models, processes and cores.
     Echo,
     /// Settings of the generator against one echo server.
@@ -79,6 +81,10 @@ impl Measure {
 pub enum Name {
     /// The server of this project.
     Zonda,
+    /// Another build of it, such as the one before a change.
+    Before,
+    /// It with rate limits that nobody reaches: what counting costs.
+    Limited,
     /// BIND 9.
     Named,
     /// NSD.
@@ -126,6 +132,9 @@ pub struct Case {
     /// Which queries have DO set.
     #[serde(default, rename = "do")]
     pub dnssec_ok: DnssecOk,
+    /// Whether queries have EDNS, whatever they were recorded or drawn with.
+    #[serde(default)]
+    pub edns: EdnsWish,
     /// Share of names that do not exist, of queries drawn from the zone.
     #[serde(default = "nxdomain")]
     pub nxdomain: f64,
@@ -134,6 +143,9 @@ pub struct Case {
     pub below: f64,
     /// Of resolvers: share of queries for names that stay in their caches.
     pub hits: Option<f64>,
+    /// With recorded queries that are counted, which are asked lap after lap: whether rare names are the same in each.
+    #[serde(default)]
+    pub same_laps: bool,
     /// How often each of these is asked for.
     #[serde(default)]
     pub skew: Skew,
@@ -324,6 +336,19 @@ pub enum DnssecOk {
     /// Set in all queries.
     All,
     /// Set in none.
+    None,
+}
+
+/// What is done about EDNS.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum EdnsWish {
+    /// As recorded or drawn.
+    #[default]
+    Keep,
+    /// All queries have it, with a client's cookie (RFC 7873).
+    Cookie,
+    /// None has it.
     None,
 }
 

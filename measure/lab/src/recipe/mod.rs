@@ -18,7 +18,7 @@ pub use engine::{
     Panel, Protection, Shown, Variant, cells,
 };
 pub use kinds::{
-    Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, Flood, Generator, GeneratorProgram,
+    Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, EdnsWish, Flood, Generator, GeneratorProgram,
     HistoryFiles, Measure, Name, Placement, Processes, Skew, Sockets, VICTIMS_MAX, Victims, ZoneKind,
 };
 use serde::Deserialize;
@@ -26,7 +26,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 31] = [
+const BUILT_IN: [(&str, &str); 32] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -34,6 +34,7 @@ const BUILT_IN: [(&str, &str); 31] = [
     ("threads", include_str!("../../recipes/threads.toml")),
     ("memory", include_str!("../../recipes/memory.toml")),
     ("start", include_str!("../../recipes/start.toml")),
+    ("instructions", include_str!("../../recipes/instructions.toml")),
     ("scaling", include_str!("../../recipes/scaling.toml")),
     ("echo-sweep", include_str!("../../recipes/echo-sweep.toml")),
     ("echo-pin", include_str!("../../recipes/echo-pin.toml")),

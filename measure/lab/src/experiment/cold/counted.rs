@@ -30,9 +30,9 @@ pub type Counts = BTreeMap<String, u64>;
 
 /// All counts since the start; none of those that do not tell.
 pub fn counts(lab: &Lab, server: &Server) -> Counts {
-    let found = match server.name {
-        Name::Zonda => zonda(lab, server),
-        Name::Unbound => unbound(&server.folder.join(UNBOUND_CONTROL)).map(|text| of_text(&text)),
+    let found = match (server.name.of_zonda(&lab.programs), server.name) {
+        (Some(program), _) => zonda(lab, program, server),
+        (None, Name::Unbound) => unbound(&server.folder.join(UNBOUND_CONTROL)).map(|text| of_text(&text)),
         _ => None,
     };
     found.unwrap_or_default()
@@ -53,9 +53,9 @@ pub fn signatures(after: &Counts, counts: &Counts) -> Option<u64> {
 }
 
 /// The part about the resolver of `zonda ctl stats`.
-fn zonda(lab: &Lab, server: &Server) -> Option<Counts> {
+fn zonda(lab: &Lab, program: &Path, server: &Server) -> Option<Counts> {
     let socket = server.folder.join("control.sock");
-    let [program, socket] = [&lab.programs.zonda, &socket].map(|path| path.to_string_lossy().into_owned());
+    let [program, socket] = [program, &socket].map(|path| path.to_string_lossy().into_owned());
     let command = [&program, "ctl", "--socket", &socket, "stats", "--json"].map(str::to_owned);
     let text = process::run(&command, &Place::default(), &lab.folder("stats").ok()?, &lab.stop).ok()?;
     serde_json::from_str(&text).ok().and_then(|stats| of_stats(&stats))

@@ -158,7 +158,7 @@ fn lab(folder: &Path, recipe: &str, script: &str) -> Lab {
     Lab {
         effort: recipe.effort(Form::Full),
         recipe,
-        programs: Programs { zonda: bench.clone(), bench },
+        programs: Programs { zonda: bench.clone(), before: bench.clone(), bench },
         bed: Bed::make(BedKind::None, &cores, &cores).unwrap(),
         server_cores: cores.clone(),
         load_cores: cores,

@@ -122,10 +122,11 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
 
 fn start(lab: &mut Lab, name: Name, set: &Set) -> Result<Server, Error> {
     let mut subject = lab.subject_as(name, 1, Role::Dynamic { is_signed: false });
+    let is_zonda = name.of_zonda(&lab.programs).is_some();
     subject.bounds = Bounds {
-        history_octets: lab.recipe.changes.history_octets.filter(|_| name == Name::Zonda),
+        history_octets: lab.recipe.changes.history_octets.filter(|_| is_zonda),
         log_octets: lab.recipe.changes.log_octets,
-        merge_percent: (name == Name::Zonda).then_some(MERGE_PERCENT),
+        merge_percent: is_zonda.then_some(MERGE_PERCENT),
         ..Bounds::default()
     };
     lab.start(&subject, &set.zones)
