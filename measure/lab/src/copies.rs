@@ -94,7 +94,7 @@ impl Run {
             ratio: statistics::median_of_logarithms(&ratios),
             interval: match what {
                 What::Instructions => Some(statistics::ends(&ratios)),
-                What::Rate | What::Cpu => statistics::interval_of_logarithms(&ratios),
+                What::Rate | What::Cpu => statistics::interval(&ratios),
             },
         })
     }
@@ -168,11 +168,22 @@ pub fn record(last: Record, runs: &[Run], what: What, (side, least): (Side, f64)
         unit: String::new(),
         more_is_better: what == What::Rate,
         median: statistics::median_of_logarithms(&ratios),
-        interval: statistics::interval_of_logarithms(&ratios),
+        interval: statistics::interval(&ratios),
+        coverage: statistics::coverage(ratios.len()),
+        at_least: 0,
+        quietness: None,
         values: ratios,
     };
-    let target =
-        Target { what: words.to_owned(), median: share, interval: None, least: Some(least), most: None };
+    let target = Target {
+        what: words.to_owned(),
+        median: share,
+        // A count, and no estimate of one.
+        interval: Some((share, share)),
+        coverage: None,
+        at_least: 0,
+        least: Some(least),
+        most: None,
+    };
     Record {
         recipe: "self".to_owned(),
         title: format!("Two copies of the server: {}", what.text()),

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::{
     file::Error,
-    machine,
+    machine, number,
     record::{Figure, Record},
     records::{self, Records},
 };
@@ -92,6 +92,8 @@ pub struct Value {
     pub interval: Option<(f64, f64)>,
     /// Values that it is of.
     pub values: usize,
+    /// Of how many of them it is known only that they are at least so much, as the generator was the limit.
+    pub at_least: usize,
 }
 
 /// Why there is no history.
@@ -196,7 +198,12 @@ fn value(record: &Record, like: &Figure, contender: &str, at: &str) -> Option<Va
             && figure.unit == like.unit
     };
     let figure = record.figures.iter().find(is_it)?;
-    Some(Value { median: figure.median, interval: figure.interval, values: figure.values.len() })
+    Some(Value {
+        median: figure.median,
+        interval: figure.interval,
+        values: figure.values.len(),
+        at_least: figure.at_least,
+    })
 }
 
 fn distinct<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
@@ -207,6 +214,14 @@ fn distinct<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     distinct
+}
+
+impl Value {
+    /// The median in words, with a mark where the generator was the limit.
+    fn text(&self) -> String {
+        let limited = if self.at_least > 0 { "≥ " } else { "" };
+        format!("{limited}{}", number::long(self.median))
+    }
 }
 
 impl History {

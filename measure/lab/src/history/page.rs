@@ -123,7 +123,7 @@ fn row(page: &mut String, name: &str, cells: impl Iterator<Item = String>) {
 }
 
 fn cell(value: super::Value) -> String {
-    let median = number::long(value.median);
+    let median = value.text();
     match value.interval {
         Some((low, high)) => format!("{median}<small>{} – {}</small>", number::long(low), number::long(high)),
         None => median,

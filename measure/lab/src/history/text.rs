@@ -64,7 +64,7 @@ fn row(of: &Of, value: Value) -> [String; 6] {
     [
         terminal(&report::date(&of.started)),
         terminal(&commit(&of.commit)),
-        number::long(value.median),
+        value.text(),
         interval,
         terminal(&of.name),
         marks(of),

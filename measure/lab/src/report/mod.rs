@@ -2,10 +2,11 @@
 //! at its head says so to the browser: what a server says of itself could not do harm even if it came through.
 //!
 //! * `parts`: contenders, agreement, blocks, notes. * `tables`: figures, tables, charts, and what was published.
-//! * `beside`: ours and what was published in one row.
+//! * `beside`: ours and what was published in one row. * `quiet`: how quiet the machine was for each figure.
 
 mod beside;
 mod parts;
+mod quiet;
 mod tables;
 
 use std::{fmt::Write, path::Path};

@@ -39,7 +39,11 @@ fn all_parts_are_there() {
         "7.3 %",
         "HINFO instead",
         "Engine alone",
-        "0.9120<small>0.9010 – 0.9190</small>",
+        "0.9120</span><small>0.9010 – 0.9190</small>",
+        "≥ 210,000",
+        "at most 0.5 % of the used cores&#39; time",
+        "core 0 (servers) 31.4 s, core 1 (generator) 28.9 s",
+        "the hypervisor took 0.08 % (at most 0.42 %)",
         "USENIX",
         "record.json",
         "zonda-bench lab root --quick",
@@ -164,4 +168,13 @@ fn ours_and_published_in_a_row() {
     assert!(share.contains("<td>2.000</td>") && share.ends_with("<td>0.4560</td></tr>"), "{share}");
     assert!(row("rate").unwrap().ends_with("<td>units differ</td></tr>"));
     assert!(row("no such").is_none());
+}
+
+#[test]
+fn quietness_and_limit_of_each_figure() {
+    let page = page(&sample::record());
+    let part = page.split("How quiet the machine was for each figure").nth(1).unwrap();
+    let row = part.lines().find(|line| line.contains("zonda")).unwrap();
+    assert!(row.contains("0.08 %, 0.42 %") && row.contains("share of echo"), "{row}");
+    assert!(part.contains(" values</td></tr>"), "one of them was limited");
 }
