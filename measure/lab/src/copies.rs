@@ -258,6 +258,18 @@ mod tests {
         assert_eq!(Run { ratio: 2.0, interval: None }.side(), Side::Unknown);
     }
 
+    /// The patch of `dearer.sh` is about lines that the server still has.
+    #[test]
+    fn the_patch_still_applies() {
+        let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let patch = std::fs::read_to_string(top.join("measure/lab/self/dearer.patch")).unwrap();
+        let path = patch.lines().find_map(|line| line.strip_prefix("+++ b/")).unwrap();
+        let hunk = patch.split_once("\n@@").and_then(|(_, hunk)| hunk.split_once('\n')).unwrap().1;
+        let kept: Vec<&str> = hunk.lines().filter_map(|line| line.strip_prefix(' ')).collect();
+        let text = std::fs::read_to_string(top.join(path)).unwrap();
+        assert!(kept.len() >= 6 && text.contains(&kept.join("\n")), "{path} has changed: make the patch anew");
+    }
+
     #[test]
     fn recipes_are_read() {
         for what in [What::Rate, What::Cpu, What::Instructions] {

@@ -175,6 +175,6 @@ fn quietness_and_limit_of_each_figure() {
     let page = page(&sample::record());
     let part = page.split("How quiet the machine was for each figure").nth(1).unwrap();
     let row = part.lines().find(|line| line.contains("zonda")).unwrap();
-    assert!(row.contains("0.08 %, 0.42 %") && row.contains("share of echo"), "{row}");
+    assert!(row.contains("0.04 %, 0.21 %") && row.contains("share of echo"), "{row}");
     assert!(part.contains(" values</td></tr>"), "one of them was limited");
 }
