@@ -221,7 +221,7 @@ mod tests {
     /// A record in which the other copy's values are those of this one over `factor`.
     fn pair(metrics: &[&str], factor: f64) -> Record {
         let mut record = sample::record();
-        let values = vec![100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.1];
+        let values = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.1];
         let figure = |name: Name, metric: &str, by: f64| Figure {
             contender: name.text().to_owned(),
             metric: metric.to_owned(),

@@ -71,7 +71,7 @@ pub struct Draw {
     /// The picture of a report, a PNG file.
     #[arg(long, value_name = "FILE", requires = "of")]
     picture: Option<PathBuf>,
-    /// The result whose report is in the picture; its report is written anew.
+    /// The result whose report is in the picture.
     #[arg(long, value_name = "DIR", requires = "picture")]
     of: Option<PathBuf>,
 }
@@ -150,9 +150,9 @@ fn draw(options: &Draw) -> Result<String, String> {
         drawn.left_out.iter().for_each(|why| said += &format!("! left out: {why}\n"));
     }
     if let (Some(path), Some(result)) = (&options.picture, &options.of) {
-        report::rewrite(result).map_err(|error| error.to_string())?;
+        let record = file::read(result).map_err(|error| error.to_string())?;
         let stop = AtomicBool::new(false);
-        let is_drawn = draw::picture(result, path, &stop).map_err(|error| error.to_string())?;
+        let is_drawn = draw::picture(&record, path, &stop).map_err(|error| error.to_string())?;
         said += &match is_drawn {
             true => format!("picture: {}\n", path.display()),
             false => "! left out: the picture: no browser is there (Debian's package chromium)\n".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     sync::atomic::AtomicBool,
 };
 
@@ -11,32 +11,26 @@ use crate::{Error, error, file::REPORT, place::Place, process};
 /// Browsers that draw a page into a file, by the names that distributions give them.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 /// Size of the picture: the upper part of a report, as wide as its text.
-const SIZE: &str = "--window-size=1200,1500";
+const SIZE: &str = "--window-size=1200,2200";
 /// A page draws in a second or two; a browser that hangs is ended.
 const SECONDS_MAX: f64 = 60.0;
 
-/// Draws the report in the folder `result` into `out`, a PNG file. `false` where no browser is there.
-pub fn picture(result: &Path, out: &Path, stop: &AtomicBool) -> Result<bool, Error> {
+/// Draws the report of a record into `out`, a PNG file. `false` where no browser is there.
+pub fn picture(record: &Record, out: &Path, stop: &AtomicBool) -> Result<bool, Error> {
     let Some(browser) = BROWSERS.into_iter().find_map(process::find) else {
         return Ok(false);
     };
-    let page = result.join(REPORT);
-    let page = fs::canonicalize(&page).map_err(error::file(&page, "find"))?;
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let parent = fs::canonicalize(parent).map_err(error::file(parent, "find"))?;
     let out = parent.join(out.file_name().unwrap_or_default());
-    let work = work(&parent)?;
-    let done = draw(&browser, &page, &out, &work, stop);
+    // The page, what the browser keeps, and what it says.
+    let work = parent.join(format!(".browser-{}", std::process::id()));
+    fs::create_dir_all(&work).map_err(error::file(&work, "create"))?;
+    let written = report::write(&work, record).map_err(Error::Result);
+    let done = written.and_then(|()| draw(&browser, &work.join(REPORT), &out, &work, stop));
     // What the browser left there is of no use to anyone.
     let _ = fs::remove_dir_all(&work);
     done.map(|()| true)
-}
-
-/// A folder for what the browser writes beside the picture, and for what it says.
-fn work(parent: &Path) -> Result<PathBuf, Error> {
-    let work = parent.join(format!(".browser-{}", std::process::id()));
-    fs::create_dir_all(&work).map_err(error::file(&work, "create"))?;
-    Ok(work)
 }
 
 fn draw(browser: &Path, page: &Path, out: &Path, work: &Path, stop: &AtomicBool) -> Result<(), Error> {
