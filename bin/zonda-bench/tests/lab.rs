@@ -132,6 +132,54 @@ fn memory_and_start() {
     }
 }
 
+/// Under callgrind, beside another build of the server: here a copy of the same, and with its rate limits.
+#[test]
+fn what_an_answer_executes() {
+    let Some(program) = zonda() else { return };
+    if lab::process::find("valgrind").is_none() || lab::process::find("objdump").is_none() {
+        assert!(std::env::var_os("CI").is_none(), "valgrind or objdump is missing: run tests/setup.sh");
+        return;
+    }
+    let program = program.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let measured = |recipe: &str, contenders: &str| -> Value {
+        // One case is enough, with a zone that is read in a moment there too.
+        let text = lab::recipe::text(recipe).unwrap();
+        let (cases, forms) = (text.find("[[case]]").unwrap(), text.find("[full]").unwrap());
+        let case = "[[case]]\nname = \"small\"\nzone = \"flat\"\nsize = 200\n";
+        let text = format!("{}{case}{}", &text[..cases], &text[forms..]);
+        fs::write(folder.path().join(format!("{recipe}.toml")), text).unwrap();
+        let file = format!("{recipe}.toml");
+        let words = [
+            &*file,
+            "--check",
+            "--bed",
+            "loopback",
+            "--out",
+            recipe,
+            "--contenders",
+            contenders,
+            "--zonda",
+            program,
+        ];
+        let output = lab(folder.path(), &[&words[..], &["--before", program]].concat());
+        assert!(output.status.success(), "{recipe}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&fs::read(folder.path().join(recipe).join("record.json")).unwrap()).unwrap()
+    };
+    let record = measured("instructions", "zonda,limited");
+    let counted = |who: &str| values(&record, who, "instructions")[0];
+    let [zonda, limited, before] = ["zonda", "limited", "before"].map(counted);
+    assert!(zonda > 100.0 && limited > zonda, "{zonda}, with limits {limited}");
+    // With so few queries the starts of two processes are the greater part of the difference.
+    assert!((before / zonda - 1.0).abs() < 0.5, "{before} and {zonda} of the same program");
+    let ratio = values(&record, "zonda", "instructions over before")[0];
+    assert!((ratio - zonda / before).abs() < 1e-9, "{ratio}");
+    let record = measured("allocations", "zonda");
+    assert!(values(&record, "zonda", "allocations")[0].abs() < 1.0, "{}", record["tables"]);
+    let counts = &record["raw"][0]["counts"];
+    assert!(counts[0][0].as_u64().unwrap() > 1000 && counts[0][2].as_u64().unwrap() > 1000, "{counts}");
+}
+
 /// Rates of resolvers by hits, with what arrived at the servers that they asked. Those servers have port 53, which needs root.
 #[test]
 fn resolvers_by_hits() {
@@ -249,6 +297,21 @@ fn updates_as_fast_as_they_are_accepted() {
     assert!(checked.len() == 4 || lab::process::find("strace").is_none(), "{}", record["notes"]);
     for one in checked {
         assert!(one["replies"] == 20 && one["is_honest"] == true && one["syncs"] != Value::Null, "{one}");
+    }
+}
+
+/// Another build of the server is one that is there, and has others beside it.
+#[test]
+fn before_needs_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    for (words, expected) in [
+        (["root", "--check", "--before", "no/such/program"], "--before: no/such/program is no file"),
+        (["root", "--check", "--contenders", "before"], "--before: the contender before needs PATH"),
+        (["locks", "--check", "--before", "no/such/program"], "--before: no servers take part in locks"),
+    ] {
+        let output = lab(folder.path(), &words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(expected), "{said}");
     }
 }
 
@@ -489,7 +552,7 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 31);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 34);
 }
 
 /// Recipes of kinds that have been checked with another.

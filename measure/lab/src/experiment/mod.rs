@@ -10,11 +10,12 @@
 //! * [`caching`]: resolvers, by the share of queries that their caches answer.
 //! * [`cold`]: resolvers that know nothing yet.
 //! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
-//! * [`instructions`] an answer takes, counted under [`callgrind`].
+//! * [`instructions`] an answer takes, and [`allocations`], locks and atomic instructions, counted under [`callgrind`].
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
+pub mod allocations;
 pub mod caching;
 mod callgrind;
 pub mod cold;
@@ -101,6 +102,7 @@ impl Lab {
             crate::recipe::Measure::Rates => rates::run(self),
             crate::recipe::Measure::Memory => memory::run(self),
             crate::recipe::Measure::Start => start::run(self),
+            crate::recipe::Measure::Allocations => allocations::run(self),
             crate::recipe::Measure::Instructions => instructions::run(self),
             crate::recipe::Measure::Echo => echo::run(self),
             crate::recipe::Measure::Generator => limit::run(self),

@@ -84,7 +84,7 @@ impl Recipe {
             Measure::ColdCache => self.cold(&effort),
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
             Measure::Start => effort.runs as f64 * all,
-            Measure::Instructions => all + self.counted(&effort, all),
+            Measure::Instructions | Measure::Allocations => all + self.counted(&effort, all),
             Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
             Measure::Engine => self.engine(form, &effort, cores),
             // Each of five protections with as many threads as there are cores, and with twice and four times as many.

@@ -16,6 +16,8 @@ pub enum Measure {
     Start,
     /// Instructions an answer takes.
     Instructions,
+    /// Allocations, locks and atomic instructions an answer takes.
+    Allocations,
     /// Echo servers: rates of many models, processes and cores.
     Echo,
     /// Settings of the generator against one echo server.

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 32] = [
+const BUILT_IN: [(&str, &str); 34] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -35,6 +35,8 @@ const BUILT_IN: [(&str, &str); 32] = [
     ("memory", include_str!("../../recipes/memory.toml")),
     ("start", include_str!("../../recipes/start.toml")),
     ("instructions", include_str!("../../recipes/instructions.toml")),
+    ("instructions-kinds", include_str!("../../recipes/instructions-kinds.toml")),
+    ("allocations", include_str!("../../recipes/allocations.toml")),
     ("scaling", include_str!("../../recipes/scaling.toml")),
     ("echo-sweep", include_str!("../../recipes/echo-sweep.toml")),
     ("echo-pin", include_str!("../../recipes/echo-pin.toml")),

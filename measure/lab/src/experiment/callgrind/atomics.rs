@@ -59,7 +59,7 @@ impl Atomics {
     pub fn executed(&mut self, counts: &Counts) -> Result<Executed, Error> {
         let mut found = Executed::default();
         for (&(object, address), &(count, function)) in &counts.executed {
-            let (path, function) = (&counts.objects[object], &counts.functions[function]);
+            let (path, function) = (Path::new(&counts.objects[object]), &counts.functions[function]);
             match self.of(path)? {
                 None => found.unread += count,
                 Some(atomic) if atomic.contains(&address) => {

@@ -32,10 +32,13 @@ pub struct Counts {
     /// `functions`.
     pub executed: HashMap<(usize, u64), (u64, usize)>,
     /// Programs and libraries.
-    pub objects: Vec<PathBuf>,
+    pub objects: Vec<String>,
     /// Names of functions.
     pub functions: Vec<String>,
 }
+
+/// Places of objects and of functions in their lists, by name.
+type Names = [HashMap<String, usize>; 2];
 
 /// What the lines read so far say of the next.
 #[derive(Default)]
@@ -53,30 +56,31 @@ impl Counts {
         let mut counts = Counts {
             calls: HashMap::new(),
             executed: HashMap::new(),
-            objects: vec![PathBuf::new()],
+            objects: vec![String::new()],
             functions: vec![String::new()],
         };
+        let mut names = Names::default();
         for path in files {
-            counts.add(path)?;
+            counts.add(path, &mut names)?;
         }
         Ok(counts)
     }
 
     /// Adds a file, of which names may hold anything.
-    fn add(&mut self, path: &Path) -> Result<(), Error> {
-        let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(error::file(path, "open"))?);
+    fn add(&mut self, path: &Path, names: &mut Names) -> Result<(), Error> {
+        let mut reader =
+            BufReader::with_capacity(1 << 20, File::open(path).map_err(error::file(path, "open"))?);
         let (mut line, mut place) = (Vec::new(), Place { object: NOWHERE, ..Place::default() });
-        let mut names: [HashMap<String, usize>; 2] = [HashMap::new(), HashMap::new()];
         loop {
             line.clear();
             if reader.read_until(b'\n', &mut line).map_err(error::file(path, "read"))? == 0 {
                 return Ok(());
             }
-            self.line(String::from_utf8_lossy(&line).trim_end(), &mut place, &mut names);
+            self.line(String::from_utf8_lossy(&line).trim_end(), &mut place, names);
         }
     }
 
-    fn line(&mut self, line: &str, place: &mut Place, [objects, functions]: &mut [HashMap<String, usize>; 2]) {
+    fn line(&mut self, line: &str, place: &mut Place, [objects, functions]: &mut Names) {
         if line.starts_with("0x") {
             if !place.is_call {
                 self.execution(line, place);
@@ -89,9 +93,9 @@ impl Counts {
         } else if let Some(name) = line.strip_prefix("cfn=") {
             plain(name).clone_into(&mut place.called);
         } else if let Some(name) = line.strip_prefix("fn=") {
-            place.function = number(functions, plain(name), &mut self.functions, str::to_owned);
+            place.function = number(functions, plain(name), &mut self.functions);
         } else if let Some(name) = line.strip_prefix("ob=") {
-            place.object = number(objects, name, &mut self.objects, PathBuf::from);
+            place.object = number(objects, name, &mut self.objects);
         }
     }
 
@@ -116,12 +120,16 @@ impl Counts {
     }
 }
 
-/// The place of a name in a list; one that is new is put at its end. Files of several processes have places of their own.
-fn number<T>(known: &mut HashMap<String, usize>, name: &str, list: &mut Vec<T>, of: impl Fn(&str) -> T) -> usize {
+/// The place of a name in a list; one that is new is put at its end.
+fn number<T: for<'a> From<&'a str>>(
+    known: &mut HashMap<String, usize>,
+    name: &str,
+    list: &mut Vec<T>,
+) -> usize {
     if let Some(&at) = known.get(name) {
         return at;
     }
-    list.push(of(name));
+    list.push(T::from(name));
     known.insert(name.to_owned(), list.len() - 1);
     list.len() - 1
 }
@@ -152,6 +160,10 @@ mod tests {
             let all = counts.executed.values();
             all.filter(|(_, at)| counts.functions[*at] == function).map(|(count, _)| count).sum()
         };
-        assert_eq!((of("malloc"), of("work")), (1200, 0), "an instruction is of the function where it was seen first");
+        assert_eq!(
+            (of("malloc"), of("work")),
+            (1200, 0),
+            "an instruction is of the function where it was seen first"
+        );
     }
 }

@@ -4,15 +4,27 @@
 //! shared libraries count, the kernel does not. The queries are always up to so many at a time (`window`), so that servers can work in
 //! batches; answers to them must fit a socket's buffer.
 
+pub mod atomics;
+pub mod counts;
+
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use serde_json::Value;
 
-use super::{Lab, Subject};
-use crate::{Error, data::Zones, error, error::ServerProblem, process, recipe::Case, recipe::ZoneKind};
+use super::{Lab, Running, Subject};
+use crate::{
+    Error,
+    agreement::{self, Ttls},
+    data::{Set, Zones},
+    error,
+    error::ServerProblem,
+    process,
+    recipe::{Case, ZoneKind},
+};
 
 /// The program.
 const PROGRAM: &str = "valgrind";
@@ -21,19 +33,20 @@ const STOP_SECONDS: u64 = 120;
 /// How long a run may last, beside all time-outs: longer than any that ends by its count of queries.
 const SECONDS: &str = "3000";
 
-/// A run to its end.
-pub struct Run {
-    /// What callgrind wrote, a file for each process.
-    pub files: Vec<PathBuf>,
-    /// What the generator saw.
-    pub outcome: Value,
-}
+/// What the generator saw.
+pub struct Outcome(pub Value);
 
-impl Run {
+impl Outcome {
     /// Queries that were answered. What was lost on the way was not worked on.
     pub fn answered(&self) -> f64 {
-        self.outcome["received"].as_f64().unwrap_or(0.0)
+        self.0["received"].as_f64().unwrap_or(0.0)
     }
+}
+
+/// What each of the queries took that the second of two runs answered more.
+pub fn an_answer<T>(two: &[(T, Outcome); 2], count: impl Fn(&T) -> u64) -> f64 {
+    let [first, second] = two;
+    (count(&second.0) as f64 - count(&first.0) as f64) / (second.1.answered() - first.1.answered()).max(1.0)
 }
 
 /// An error where the program is missing.
@@ -45,27 +58,75 @@ pub fn check() -> Result<(), Error> {
     process::find(PROGRAM).map(drop).ok_or_else(missing)
 }
 
+/// Runs all contenders in all cases, in as many rounds as the effort says: two runs each, the second with twice as many queries.
+///
+/// `options`: of callgrind. `read`: takes from a run what is wanted of it, before the files of the next are written. `take`: has what was
+/// taken from both, and what the generator saw. A contender that fails in a case is left out of the rest of it with a note.
+pub fn rounds<T>(
+    lab: &mut Lab,
+    options: &[&str],
+    mut read: impl FnMut(&[PathBuf]) -> Result<T, Error>,
+    mut take: impl FnMut(&mut Lab, &Subject, &str, [(T, Outcome); 2]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for case in lab.recipe.cases.clone() {
+        let set = lab.set(&case)?;
+        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
+        let mut subjects = alike(lab, &case, &set)?;
+        let queries = queries(lab, &case, &set)?;
+        let (began, rounds, at) = (Instant::now(), lab.effort.runs, case.name.as_str());
+        for round in 0..rounds {
+            let text = format!("{at}: counting, round {} of {rounds}", round + 1);
+            lab.say_left(&text, began, round, rounds - round);
+            let mut failed = Vec::new();
+            for subject in &subjects {
+                let two = twice(lab, subject, &set.zones, &queries, options, &mut read);
+                match two.and_then(|two| take(lab, subject, at, two)) {
+                    Err(error @ Error::Server { .. }) => {
+                        failed.push(subject.label.clone());
+                        lab.note(format!("{at}, {}: {error}", subject.label));
+                    }
+                    result => result?,
+                }
+            }
+            subjects.retain(|subject| !failed.contains(&subject.label));
+            lab.record.blocks.kept += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Contenders that come up, asked a sample of the queries, without callgrind: who answers differently does other work.
+fn alike(lab: &mut Lab, case: &Case, set: &Set) -> Result<Vec<Subject>, Error> {
+    let mut running = Running::new();
+    let subjects = lab.subjects(&lab.names, 1);
+    lab.start_all(subjects, &set.zones, &mut running, &case.name)?;
+    let sample = agreement::sample(&set.queries, lab.effort.agreement)?;
+    lab.compare(&running, &sample, Ttls::Compared, case, &case.name)?;
+    Ok(running.into_iter().map(|(subject, _)| subject).collect())
+}
+
 /// Queries for the longer of two runs: of recorded ones, laps that differ.
-pub fn queries(lab: &Lab, case: &Case, set: &crate::data::Set) -> Result<PathBuf, Error> {
+fn queries(lab: &Lab, case: &Case, set: &Set) -> Result<PathBuf, Error> {
     match case.zone {
         ZoneKind::Root if !case.same_laps => lab.laps(set, 2 * lab.effort.counted),
         _ => Ok(set.queries.clone()),
     }
 }
 
-/// Two runs of a server, the second with twice as many queries. `options`: of callgrind. `read`: takes from a run what is wanted of it,
-/// before the files of the next are written over its own.
-pub fn twice<T>(
+fn twice<T>(
     lab: &mut Lab,
     subject: &Subject,
     zones: &Zones,
     queries: &Path,
     options: &[&str],
-    mut read: impl FnMut(Run) -> Result<T, Error>,
-) -> Result<[T; 2], Error> {
+    read: &mut impl FnMut(&[PathBuf]) -> Result<T, Error>,
+) -> Result<[(T, Outcome); 2], Error> {
     let count = lab.effort.counted;
-    let first = read(run(lab, subject, zones, queries, count, options)?)?;
-    Ok([first, read(run(lab, subject, zones, queries, 2 * count, options)?)?])
+    let mut one = |count| -> Result<_, Error> {
+        let (files, outcome) = run(lab, subject, zones, queries, count, options)?;
+        Ok((read(&files)?, outcome))
+    };
+    Ok([one(count)?, one(2 * count)?])
 }
 
 fn run(
@@ -75,7 +136,7 @@ fn run(
     queries: &Path,
     count: usize,
     options: &[&str],
-) -> Result<Run, Error> {
+) -> Result<(Vec<PathBuf>, Outcome), Error> {
     lab.go_on()?;
     let folder = lab.work.join("callgrind");
     if folder.exists() {
@@ -95,7 +156,7 @@ fn run(
     let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     match files.is_empty() {
         true => Err(server.fault(ServerProblem::Uncounted)),
-        false => Ok(Run { files, outcome: result["outcome"].take() }),
+        false => Ok((files, Outcome(result["outcome"].take()))),
     }
 }
 
