@@ -267,7 +267,10 @@ mod tests {
         let hunk = patch.split_once("\n@@").and_then(|(_, hunk)| hunk.split_once('\n')).unwrap().1;
         let kept: Vec<&str> = hunk.lines().filter_map(|line| line.strip_prefix(' ')).collect();
         let text = std::fs::read_to_string(top.join(path)).unwrap();
-        assert!(kept.len() >= 6 && text.contains(&kept.join("\n")), "{path} has changed: make the patch anew");
+        assert!(
+            kept.len() >= 6 && text.contains(&kept.join("\n")),
+            "{path} has changed: make the patch anew"
+        );
     }
 
     #[test]

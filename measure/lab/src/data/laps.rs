@@ -20,8 +20,8 @@ impl Store<'_> {
         self.made(&format!("{name}-laps-{count}.queries"), |to| {
             let (zone, queries) = (read(zone)?, read(queries)?);
             let mut output = BufWriter::new(File::create(to).map_err(error::file(to, "create"))?);
-            let lines = Laps::of(&zone, &queries).take(count);
-            let written = lines.map(|line| writeln!(output, "{line}")).collect::<Result<(), _>>();
+            let written =
+                Laps::of(&zone, &queries).take(count).try_for_each(|line| writeln!(output, "{line}"));
             written.and_then(|()| output.flush()).map_err(error::file(to, "write"))
         })
     }

@@ -1,10 +1,6 @@
 //! A picture of a report, by a browser without a window.
 
-use std::{
-    fs,
-    path::Path,
-    sync::atomic::AtomicBool,
-};
+use std::{fs, path::Path, sync::atomic::AtomicBool};
 
 use crate::{Error, error, file::REPORT, place::Place, process};
 
