@@ -42,7 +42,12 @@ pub fn section(page: &mut String, record: &Record) {
         let _ = write!(page, "<th scope=\"col\">{head}</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
-    rows.iter().for_each(|row| line(page, row));
+    let mut before = "";
+    for row in &rows {
+        // A source stands once, above all that is of it.
+        line(page, row, if row.source == before { "" } else { row.source });
+        before = row.source;
+    }
     page.push_str("</tbody></table></div>\n</figure>\n</section>\n");
 }
 
@@ -62,16 +67,16 @@ fn rows(record: &Record) -> Vec<Row<'_>> {
     rows
 }
 
-fn line(page: &mut String, row: &Row) {
-    let Row { source, published, ours } = row;
+fn line(page: &mut String, row: &Row, source: &str) {
+    let Row { published, ours, .. } = row;
     let at = if ours.at.is_empty() { String::new() } else { format!(", {}", ours.at) };
+    let source = if source.is_empty() { String::new() } else { format!("<small>{}</small>", html(source)) };
     let ratio = row.ratio().map_or_else(|| "units differ".to_owned(), number::long);
     let _ = writeln!(
         page,
-        "<tr><th scope=\"row\">{}<small>{}</small></th><td>{}</td><td class=\"prose\">{}<small>{}</small></td><td>{}</td>\
+        "<tr><th scope=\"row\">{}{source}</th><td>{}</td><td class=\"prose\">{}<small>{}</small></td><td>{}</td>\
          <td>{ratio}</td></tr>",
         html(&published.what),
-        html(source),
         html(&with_unit(number::long(published.value), &published.unit)),
         html(&ours.contender),
         html(&format!("{}{at}", ours.metric)),

@@ -163,7 +163,7 @@ fn ours_and_published_in_a_row() {
     record.figures.iter_mut().for_each(|figure| figure.at.clear());
     record.published[0].beside = vec![key("share of echo", ""), key("rate", "ms"), key("no such", "")];
     let page = page(&record);
-    let row = |metric: &str| page.lines().find(|line| line.contains(&format!("published {metric}<small>")));
+    let row = |metric: &str| page.lines().find(|line| line.contains(&format!("published {metric}<")));
     let share = row("share of echo").unwrap();
     assert!(share.contains("<td>2.000</td>") && share.ends_with("<td>0.4560</td></tr>"), "{share}");
     assert!(row("rate").unwrap().ends_with("<td>units differ</td></tr>"));
