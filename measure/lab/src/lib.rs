@@ -11,6 +11,7 @@
 //! * [`file`](mod@file): records as files; [`published`]: what the sources of the recipes published.
 //! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other;
 //!   [`history`](mod@history): a figure over all [`records`] of a recipe; [`mod@draw`]: what the README shows.
+//! * [`trace`]: the chart of what a capture holds.
 //! * [`figures`], [`machine`], [`number`], [`escape`], [`commit`]: what these share.
 
 pub mod agreement;
@@ -41,6 +42,7 @@ pub mod report;
 pub mod run;
 pub mod statistics;
 pub mod summary;
+pub mod trace;
 
 pub use error::Error;
 
