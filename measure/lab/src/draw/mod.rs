@@ -9,7 +9,7 @@ pub use picture::picture;
 use crate::{
     chart::sheet,
     file::Error,
-    record::{Chart, ChartKind, Figure, Point, Record, Role, Series},
+    record::{Chart, Figure, Point, Record, Role, Series},
     records::{self, Found},
     report,
 };
@@ -24,8 +24,6 @@ struct Panel {
     /// Metrics whose medians are added up.
     metrics: &'static [&'static str],
     label: &'static str,
-    /// What its values are multiplied with for the label.
-    factor: f64,
 }
 
 /// What a newcomer asks first.
@@ -35,28 +33,24 @@ const PANELS: [Panel; 4] = [
         recipe: "memory",
         metrics: &["PSS after load"],
         label: "octets a record, less is better",
-        factor: 1.0,
     },
     Panel {
         title: "From start to the first answer",
         recipe: "start",
         metrics: &["time to first answer"],
         label: "seconds, less is better",
-        factor: 1.0,
     },
     Panel {
         title: "Rate that half of all trials hold",
         recipe: "root",
         metrics: &["rate"],
         label: "queries a second with one worker, more is better",
-        factor: 1.0,
     },
     Panel {
         title: "Processor time an answer",
         recipe: "root",
         metrics: &["user CPU", "system CPU"],
         label: "us in program and kernel, less is better",
-        factor: 1.0,
     },
 ];
 
@@ -105,15 +99,9 @@ fn chart(panel: &Panel, record: &Record) -> Result<(Chart, String), String> {
     let mut bars: Vec<(String, Point)> = record.figures.iter().filter(is_bar).filter_map(bar).collect();
     bars.sort_by(|(_, a), (_, b)| if more_is_better { b.y.total_cmp(&a.y) } else { a.y.total_cmp(&b.y) });
     let points = bars.iter().enumerate().map(|(place, (_, point))| Point { x: place as f64, ..*point });
-    let chart = Chart {
-        title: panel.title.to_owned(),
-        kind: ChartKind::Bars,
-        x_label: String::new(),
-        y_label: panel.label.to_owned(),
-        y_log: false,
-        series: vec![Series { name: String::new(), role: Role::Measured, points: points.collect() }],
-        categories: bars.into_iter().map(|(name, _)| name).collect(),
-    };
+    let series = Series { name: String::new(), role: Role::Measured, points: points.collect() };
+    let names = bars.into_iter().map(|(name, _)| name).collect();
+    let chart = Chart::bars(panel.title, panel.label, names, vec![series]);
     Ok((chart, at))
 }
 
@@ -128,9 +116,9 @@ fn summed(panel: &Panel, record: &Record, first: &Figure) -> Option<Point> {
     };
     let all: Vec<&Figure> = panel.metrics.iter().map(of).collect::<Option<_>>()?;
     let interval = if all.len() == 1 { first.interval } else { None };
-    let (low, high) = interval.map(|(low, high)| (low * panel.factor, high * panel.factor)).unzip();
+    let (low, high) = interval.unzip();
     let sum: f64 = all.iter().map(|figure| figure.median).sum();
-    Some(Point { x: 0.0, y: sum * panel.factor, low, high })
+    Some(Point { x: 0.0, y: sum, low, high })
 }
 
 /// `knot 3.5.1` of contender `knot` whose version is `Knot DNS 3.5.1 (...)`; a label such as `zonda, pack` stays.

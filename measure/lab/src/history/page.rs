@@ -9,7 +9,7 @@ use super::{
 use crate::{
     escape::html,
     figures, number,
-    record::{Chart, ChartKind, Point, Role, Series},
+    record::{Chart, Point, Role, Series},
     report,
 };
 
@@ -78,15 +78,9 @@ fn chart(history: &History, at: &str) -> Chart {
             })
             .collect(),
     };
-    Chart {
-        title: if at.is_empty() { history.metric.clone() } else { at.to_owned() },
-        kind: ChartKind::Lines,
-        x_label: "record".to_owned(),
-        y_label: label(history),
-        y_log: false,
-        categories: Vec::new(),
-        series: history.lines.iter().filter(|line| line.at == at).map(series).collect(),
-    }
+    let title = if at.is_empty() { &history.metric } else { at };
+    let lines = history.lines.iter().filter(|line| line.at == at);
+    Chart::lines(title, ["record", &label(history)], lines.map(series).collect())
 }
 
 fn table(page: &mut String, history: &History) {
