@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, sync::atomic::AtomicBool};
 
-use crate::{Error, error, file::REPORT, place::Place, process};
+use crate::{Error, error, file::REPORT, place::Place, process, record::Record, report};
 
 /// Browsers that draw a page into a file, by the names that distributions give them.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
