@@ -13,13 +13,14 @@
 //! `span`: one RRset; `zone`: those of a zone, and what is looked for among them; `group`: the zones under one lock, and what leaves; `walk`: all of them, in steps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use wire::Name;
 use wire::rrset::{Rrset, RrsetListBuf};
 
 use crate::Moment;
 use crate::hash::Secret;
+use crate::locks;
 
 mod group;
 mod span;
@@ -130,11 +131,11 @@ impl Denials {
     }
 
     fn read(&self, number: usize) -> RwLockReadGuard<'_, Group> {
-        self.groups[number].read().unwrap_or_else(PoisonError::into_inner)
+        locks::read(&self.groups[number])
     }
 
     fn write(&self, number: usize) -> RwLockWriteGuard<'_, Group> {
-        self.groups[number].write().unwrap_or_else(PoisonError::into_inner)
+        locks::write(&self.groups[number])
     }
 }
 

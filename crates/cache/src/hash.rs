@@ -45,8 +45,14 @@ impl Secret {
     /// The hash of `octets`.
     #[inline(always)]
     pub(crate) fn hash(&self, octets: &[u8]) -> u64 {
+        let sum = self.steps(0, octets);
+        self.finish(self.step(sum, octets.len() as u64))
+    }
+
+    /// One step for each coefficient of `octets`.
+    #[inline(always)]
+    fn steps(&self, mut sum: u64, octets: &[u8]) -> u64 {
         let mut rest = octets;
-        let mut sum = 0;
         while let Some(word) = rest.first_chunk::<8>() {
             sum = self.step(sum, u64::from_le_bytes(*word) & ((1 << 56) - 1));
             rest = &rest[COEFFICIENT_OCTETS..];
@@ -57,8 +63,12 @@ impl Secret {
             Some(word) => (u64::from_le_bytes(*word) >> 8) >> (8 * (COEFFICIENT_OCTETS - rest.len())),
             None => rest.iter().rev().fold(0, |word, octet| word << 8 | u64::from(*octet)),
         };
-        sum = self.step(sum, last);
-        sum = self.step(sum, octets.len() as u64);
+        self.step(sum, last)
+    }
+
+    /// The residue, spread.
+    #[inline(always)]
+    fn finish(&self, sum: u64) -> u64 {
         self.spread(if sum >= PRIME { sum - PRIME } else { sum })
     }
 
@@ -102,7 +112,7 @@ impl BuildHasher for Secret {
 pub struct Digest {
     secret: Secret,
     sum: u64,
-    /// Coefficients.
+    /// Numbers, and octets of lists.
     count: u64,
 }
 
@@ -117,13 +127,9 @@ impl Digest {
 impl Hasher for Digest {
     #[inline]
     fn write(&mut self, octets: &[u8]) {
-        let (whole, rest) = octets.as_chunks::<COEFFICIENT_OCTETS>();
-        for &[a, b, c, d, e, f, g] in whole {
-            self.add(u64::from_le_bytes([a, b, c, d, e, f, g, 0]));
-        }
-        // How many they are keeps octets of zero apart from none.
-        let last = rest.iter().rev().fold(0, |word, octet| word << 8 | u64::from(*octet));
-        self.add((rest.len() as u64) << 56 >> 8 | last);
+        self.sum = self.secret.steps(self.sum, octets);
+        // Keeps octets of zero apart from none, together with the coefficients.
+        self.count += octets.len() as u64;
     }
 
     #[inline]
@@ -155,13 +161,47 @@ impl Hasher for Digest {
 
     #[inline]
     fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
+        // Lengths and numbers of variants: far below the prime.
+        self.add(number as u64 & PRIME);
     }
 
     #[inline]
     fn finish(&self) -> u64 {
-        let sum = self.secret.step(self.sum, self.count);
-        self.secret.spread(if sum >= PRIME { sum - PRIME } else { sum })
+        self.secret.finish(self.secret.step(self.sum, self.count))
+    }
+}
+
+/// For tables whose keys are hashes by a [`Secret`] already: they are taken as they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hashed;
+
+impl BuildHasher for Hashed {
+    type Hasher = AsIs;
+
+    #[inline]
+    fn build_hasher(&self) -> AsIs {
+        AsIs(0)
+    }
+}
+
+/// See [`Hashed`].
+#[derive(Debug)]
+pub struct AsIs(u64);
+
+impl Hasher for AsIs {
+    /// No such key is made of octets; if one were, it would be slow and right.
+    fn write(&mut self, octets: &[u8]) {
+        octets.iter().for_each(|octet| self.0 = self.0.rotate_left(8) ^ u64::from(*octet));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -13,9 +13,10 @@
 //!
 //! Octets at any moment: of the larger of old and new, and one class of the smaller: 8 MiB, or a 64th.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use crate::hash::Secret;
+use crate::locks;
 use crate::marks::Marks;
 use crate::shard::{Excess, PER_SLOT_FIRST, Shape, Shard, Shared, Walk};
 use crate::store::{Cache, Core, OCTETS_MIN};
@@ -254,7 +255,7 @@ fn shard(sizes: &Sizes, per_slot: usize) -> Shard {
 
 impl Core {
     pub(crate) fn layout(&self) -> MutexGuard<'_, Layout> {
-        self.layout.lock().unwrap_or_else(PoisonError::into_inner)
+        locks::lock(&self.layout)
     }
 
     /// Ends what moves, and has nothing else begin to.

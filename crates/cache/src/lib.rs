@@ -7,6 +7,7 @@
 //! * [`denials`]: NSEC and NSEC3 records that deny names which nobody has asked for yet.
 //! * [`dump`]: the store as octets, and back.
 //! * [`servers`]: how servers behave.
+//! * [`locks`]: how they are taken, and counted in tests.
 //! * [`naive`]: an ordered map under a lock, the model that tests compare with.
 //!
 //! No sockets, no clock and no files here; `docs/design/cache.md`.
@@ -20,6 +21,7 @@ mod index;
 pub mod key;
 mod layout;
 pub mod limits;
+pub mod locks;
 mod marks;
 pub mod naive;
 pub mod named;
@@ -36,7 +38,7 @@ mod words;
 
 pub use denials::Denials;
 pub use entry::{Copied, Entry, Kind, Rank, Security, Stamp};
-pub use hash::Secret;
+pub use hash::{Hashed, Secret};
 pub use key::{Key, Subject};
 pub use layout::Tended;
 pub use limits::Limits;

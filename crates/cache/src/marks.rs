@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use wire::Name;
 use wire::name::NameBuf;
@@ -18,6 +18,7 @@ use crate::Moment;
 use crate::hash::Secret;
 use crate::index::{Slot, Which};
 use crate::layout::{POSITIONS, position_of};
+use crate::locks;
 
 /// Flushes that are not swept yet. More are swept first, by whoever flushes: operators do not have as many at once.
 pub(crate) const MARKS_MAX: usize = 8;
@@ -173,7 +174,7 @@ impl Marks {
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+        locks::lock(&self.recent)
     }
 }
 

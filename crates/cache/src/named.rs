@@ -17,7 +17,7 @@ use crate::entry::{self, Copied, Entry, Kind, Stamp};
 use crate::index::{BUCKET_SLOTS, Home, Slot};
 use crate::layout::position_of;
 use crate::shard::{READS_MAX, Shard};
-use crate::{Cache, Key, Subject};
+use crate::{Cache, Key, NameHash, Subject};
 
 /// That a bucket was looked at: beside the bits of its slots.
 const LOOKED: u16 = 1 << 15;
@@ -37,7 +37,13 @@ impl Cache {
     /// What is known of `name`, in lower case.
     #[inline(always)]
     pub fn named<'n>(&self, name: &'n Name) -> Named<'_, 'n> {
-        let hash = self.core.shared.secret.hash(name.octets());
+        self.named_by(name, self.name_hash(name))
+    }
+
+    /// The same for whoever has hashed the name before.
+    #[inline(always)]
+    pub fn named_by<'n>(&self, name: &'n Name, NameHash(hash): NameHash) -> Named<'_, 'n> {
+        debug_assert_eq!(self.core.shared.secret.hash(name.octets()), hash, "the hash is the name's");
         let shard = self.shard_at(hash);
         let home = Cell::new(shard.index.home(hash));
         Named { cache: self, name, shard: Cell::new(shard), home, seen: [const { Cell::new(0) }; 2] }

@@ -10,12 +10,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use wire::Name;
 
 use crate::Moment;
 use crate::hash::Secret;
+use crate::locks;
 use crate::words::Lines;
 
 mod moved;
@@ -189,7 +190,7 @@ impl Servers {
 
     fn lock(&self, part: usize) -> MutexGuard<'_, ()> {
         // What a lock protects is whole after a panic too: rows are written after `change`.
-        self.locks[part % LOCKS].lock().unwrap_or_else(PoisonError::into_inner)
+        locks::lock(&self.locks[part % LOCKS])
     }
 
     /// `None`: a writer was there. Else what the set has of the key.

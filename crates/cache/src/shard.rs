@@ -9,7 +9,7 @@
 //! `put`: what comes; `leave`: what leaves for it; `hand`: all of it moves to other shards; `shape`: how many slots for how much ring. Order of every move: words, slot, tail. So a reader that finds a slot finds an entry, or finds the slot changed when it looks again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use wire::Name;
 
@@ -17,6 +17,7 @@ use crate::entry;
 use crate::ghosts::Ghosts;
 use crate::index::{Home, Index, Slot, Which};
 use crate::limits::{Limits, LiveLimits};
+use crate::locks;
 use crate::marks::Marks;
 use crate::ring::{ENTRY_WORDS_MAX, Ring};
 use crate::sweep::KEY_WORDS;
@@ -194,7 +195,7 @@ impl Shard {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Writer> {
         // A panic in here is a fault of ours; what it leaves is at worst an entry that is not found.
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        locks::lock(&self.writer)
     }
 
     pub(crate) fn counts(&self) -> Counts {

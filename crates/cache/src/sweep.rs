@@ -6,7 +6,6 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::sync::PoisonError;
 
 use wire::Name;
 use wire::name::NameBuf;
@@ -15,6 +14,7 @@ use crate::Moment;
 use crate::entry;
 use crate::index::{Slot, Which};
 use crate::layout::POSITIONS;
+use crate::locks;
 use crate::store::Cache;
 
 /// What is to be forgotten.
@@ -90,7 +90,7 @@ impl Cache {
         }
         let mut forgotten = 0;
         loop {
-            let mut sweeps = self.core.sweeps.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sweeps = locks::lock(&self.core.sweeps);
             if let Some(mark) = self.core.shared.marks.set(&self.core.shared.secret, &name) {
                 let layout = self.core.layout();
                 for position in 0..POSITIONS {
@@ -119,7 +119,7 @@ impl Cache {
 
     /// Looks at about `entries` more of what was hidden, and forgets it.
     pub fn sweep(&self, entries: usize) -> Swept {
-        let mut sweeps = self.core.sweeps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sweeps = locks::lock(&self.core.sweeps);
         let (mut forgotten, mut looked_at) = (0, 0);
         while let Some(sweep) = sweeps.waiting.front_mut() {
             if looked_at >= entries {

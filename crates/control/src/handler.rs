@@ -212,7 +212,9 @@ impl Answering<'_> {
         let time = self.recursor.begin(now, driver);
         self.recursor.read_ahead(queries);
         let has_zones = !zones.is_empty();
+        let mut numbers = 0..;
         while let Some(Asked { query, context, room }) = queries.next_query() {
+            let number = numbers.next().unwrap_or_default();
             let client = Client {
                 transport: context.transport,
                 address: &context.client,
@@ -230,7 +232,8 @@ impl Answering<'_> {
                 && u16::from(room[3] & 15) != rcode::REFUSED;
             let answered = match own {
                 Answered::Elsewhere(own) => {
-                    let served = self.recursor.serve((query, plain, is_of_ours), zones, context, time, room);
+                    let asked = (query, plain, is_of_ours);
+                    let served = self.recursor.serve(asked, number, zones, context, time, room);
                     if !has_zones && served != Served::Other {
                         let (qtype, has_edns, dnssec_ok) = self.recursor.asked();
                         self.responder.count_passed_by(qtype, has_edns, dnssec_ok);

@@ -153,6 +153,7 @@ pub fn wanted(settings: &Settings, progress: &Progress) -> (WantedZones, Vec<(Co
             "[[forward]], [[stub]] and [[local-zone]] have no effect without `enabled = true` in [resolver]";
         collection.zones.warnings.push(line.into());
     }
+    collection.zones.warnings.extend(settings.resolver_hints());
     for (line, zone) in &settings.zones {
         collection.add_section(*line, zone);
     }

@@ -58,7 +58,10 @@ impl Replies {
     }
 
     fn room(&mut self, octets: usize) -> &mut [u8] {
-        self.area.resize(REPLY_AREA_OCTETS, 0);
+        if self.area.is_empty() {
+            // Zeros of the system: what no reply needs is no memory, and the first one does not write it all.
+            self.area = vec![0; REPLY_AREA_OCTETS];
+        }
         &mut self.area[self.filled..][..octets]
     }
 

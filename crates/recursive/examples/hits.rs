@@ -6,7 +6,7 @@
 
 mod warm;
 
-use recursive::{Responder, Served};
+use recursive::{Client, Responder, Served};
 use resolve::Time;
 use warm::{NAMES, NOW, Warm};
 
@@ -35,6 +35,7 @@ fn main() {
         if has_ahead && at.is_multiple_of(BATCH) {
             responder.read_ahead((at..at + BATCH).map(query), &warm.cache);
         }
+        let client = Client { ahead: has_ahead.then_some(at % BATCH), ..client };
         match responder.serve(query(at), &client, known, time, &mut room) {
             Served::Octets(written) => octets += written,
             served => panic!("{served:?}"),

@@ -24,7 +24,7 @@ use crate::verdict::Verdict;
 use crate::wishes::{Stage, Wishes};
 use crate::writer::{Lasts, Writer};
 use any::any;
-use cache::{Cache, Copied, Kind, Moment, Security, Subject};
+use cache::{Cache, Copied, Kind, Moment, NameHash, Security, Subject};
 use lookup::{fresh, has_soa, left_of, subjects};
 pub(crate) use parts::{Parts, Stale, is_of_validation};
 use put::{data, denial, made_of_a, note_proofs, write_proofs};
@@ -98,9 +98,10 @@ enum Step {
     Follow,
 }
 
-/// Answers the question for the name in the buffers.
+/// Answers the question for the name in the buffers. `hash`: the name's.
 pub(crate) fn answer(
     asked: &Asked<'_>,
+    mut hash: NameHash,
     buffers: &mut Buffers,
     parts: &mut Parts,
     writer: &mut Writer<'_>,
@@ -108,22 +109,28 @@ pub(crate) fn answer(
     buffers.proofs.clear();
     buffers.lasts.clear();
     if asked.wishes.qtype == rtype::ANY {
-        return any(asked, buffers, parts, writer);
+        return any(asked, hash, buffers, parts, writer);
     }
     for _ in 0..=ALIASES_MAX {
-        match step(asked, buffers, parts, writer) {
+        match step(asked, hash, buffers, parts, writer) {
             Step::End(end) => return end,
-            Step::Follow => {}
+            Step::Follow => hash = asked.cache.name_hash(buffers.name.name()),
         }
     }
     // Nobody has such chains but who wants work done.
     End::Answer(Verdict::of(rcode::SERVFAIL))
 }
 
-fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut Writer<'_>) -> Step {
+fn step(
+    asked: &Asked<'_>,
+    hash: NameHash,
+    buffers: &mut Buffers,
+    parts: &mut Parts,
+    writer: &mut Writer<'_>,
+) -> Step {
     let qtype = asked.wishes.qtype;
     let Buffers { name, copied, next, other, made, proofs, lasts } = &mut *buffers;
-    let named = asked.cache.named(name.name());
+    let named = asked.cache.named_by(name.name(), hash);
     for subject in subjects(asked, qtype) {
         let Some(entry) = fresh(asked, &named, subject, copied) else { continue };
         parts.is_known = true;
@@ -197,7 +204,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
         && !(asked.wishes.checking_disabled() && entry.ede.is_some_and(is_of_validation))
     {
         let (why, is_fact) = (entry.ede, entry.security != Security::Unchecked);
-        return failed(asked, (why, is_fact), buffers, parts, writer);
+        return failed(asked, (why, is_fact), hash, buffers, parts, writer);
     }
     above(asked, buffers, parts, writer)
 }
@@ -208,13 +215,14 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
 fn failed(
     asked: &Asked<'_>,
     (why, is_fact): (Option<u16>, bool),
+    hash: NameHash,
     buffers: &mut Buffers,
     parts: &mut Parts,
     writer: &mut Writer<'_>,
 ) -> Step {
     if asked.policy.stale_seconds > 0 && !why.is_some_and(is_of_validation) {
         let asked = Asked { stale: Some(Stale { why }), ..*asked };
-        match step(&asked, buffers, parts, writer) {
+        match step(&asked, hash, buffers, parts, writer) {
             Step::End(End::Miss(..)) => {}
             found => return found,
         }

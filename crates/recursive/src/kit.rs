@@ -187,6 +187,7 @@ impl Kit {
             is_proved: false,
             is_of_ours: self.is_of_ours,
             ours: self.ours.is_some().then_some(&is_of_ours as IsOfOurs<'_>),
+            ahead: None,
         };
         let time = self.time();
         let world = (&self.policy, &self.cache);

@@ -59,13 +59,14 @@ fn blocked(asked: &Asked<'_>, target: Option<&[u8]>) -> Option<u16> {
     asked.policy.local.blocks(name.name(), asked.wishes.qtype)
 }
 
-fn lasts(asked: &Asked<'_>, outcome: &Outcome, ttl: u32) -> Lasts {
+/// How long what has so long a TTL is given.
+pub(crate) fn lasts(asked: &Asked<'_>, outcome: &Outcome, ttl: u32) -> Lasts {
     let ttl = if outcome.is_stale { ttl.min(STALE_TTL_MAX) } else { ttl };
     Lasts { ttl, until: asked.now.plus_seconds(ttl) }
 }
 
 /// Its extended errors; that it is stale goes first.
-fn edes(outcome: &Outcome) -> [Option<u16>; EDES_MAX] {
+pub(crate) fn edes(outcome: &Outcome) -> [Option<u16>; EDES_MAX] {
     if !outcome.is_stale {
         return outcome.edes;
     }

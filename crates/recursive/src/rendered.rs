@@ -98,9 +98,10 @@ impl Spot {
     }
 }
 
-/// What is looked for, the name apart.
+/// What is looked for, of the name its hash alone.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
+    pub name: NameHash,
     qtype: u16,
     wishes: u8,
     spot: Spot,
@@ -166,7 +167,7 @@ impl Rendered {
             | u8::from(wishes.checking_disabled()) << 1
             | u8::from(wishes.wants_ad()) << 2
             | u8::from(wishes.wants_dns64) << 3;
-        Wanted { qtype: wishes.qtype, wishes: bits, spot: Spot::of(name, wishes.qtype) }
+        Wanted { name, qtype: wishes.qtype, wishes: bits, spot: Spot::of(name, wishes.qtype) }
     }
 
     /// Writes the records after the question, which ends at `start`, if they are here and the room of `room` octets is enough. `turn`: which record of a set comes

@@ -54,6 +54,8 @@ pub struct Client<'c> {
     pub is_of_ours: bool,
     /// Which names are of zones of ours, which go before what is known of others; `None`: there is no zone here.
     pub ours: Option<IsOfOurs<'c>>,
+    /// Which of the queries it is that [`Responder::read_ahead`] was given last; `None`: none of them.
+    pub ahead: Option<usize>,
 }
 
 /// What became of a query.
@@ -229,7 +231,7 @@ impl Responder {
             };
             return self.say(verdict, Some(class::IN), policy, time.now, room);
         }
-        let served = self.answer((policy, cache, client.ours), time.now, room);
+        let served = self.answer((policy, cache, client.ours), client.ahead, time.now, room);
         match served {
             Served::Miss => self.pace(client, policy, time.now, room),
             served => served,
@@ -254,6 +256,7 @@ impl Responder {
     fn answer(
         &mut self,
         (policy, cache, ours): (&Policy, &Cache, Option<IsOfOurs<'_>>),
+        ahead: Option<usize>,
         now: Moment,
         room: &mut [u8],
     ) -> Served {
@@ -266,7 +269,13 @@ impl Responder {
             return Served::Refused;
         }
         self.rendered.check(policy.version);
-        let wanted = Rendered::wanted(cache.name_hash(name), &self.wishes);
+        let hash = self.ahead.name(ahead).unwrap_or_else(|| cache.name_hash(name));
+        debug_assert_eq!(
+            hash,
+            cache.name_hash(name),
+            "queries are answered in the order in which they were read"
+        );
+        let wanted = Rendered::wanted(hash, &self.wishes);
         if reads_cache && let Some(octets) = self.repeat(&wanted, (policy, cache), (now, turn), room) {
             return Served::Octets(octets);
         }

@@ -6,14 +6,25 @@ use wire::name::NAME_OCTETS_MAX;
 /// A name of its own, without memory of the heap.
 #[derive(Clone)]
 pub(crate) struct NameSpace {
-    octets: [u8; NAME_OCTETS_MAX],
+    octets: [u8; ROOM_OCTETS],
     length: u8,
+}
+
+/// Octets of a name that become lower case together.
+const CHUNK_OCTETS: usize = 32;
+/// Room for the longest name, in whole chunks.
+const ROOM_OCTETS: usize = NAME_OCTETS_MAX.next_multiple_of(CHUNK_OCTETS);
+
+/// Chunks that have a name of so many octets.
+#[inline(always)]
+fn chunks(length: u8) -> usize {
+    usize::from(length).div_ceil(CHUNK_OCTETS)
 }
 
 impl NameSpace {
     /// The root.
     pub(crate) fn new() -> NameSpace {
-        NameSpace { octets: [0; NAME_OCTETS_MAX], length: 1 }
+        NameSpace { octets: [0; ROOM_OCTETS], length: 1 }
     }
 
     /// The name.
@@ -26,8 +37,10 @@ impl NameSpace {
     #[inline(always)]
     pub(crate) fn set_lower(&mut self, name: &Name) {
         self.set(name);
-        // Length octets are below any letter.
-        self.octets[..usize::from(self.length)].make_ascii_lowercase();
+        // Length octets are below any letter; what is after the name is nobody's. Whole chunks are a few vector instructions each.
+        for chunk in self.octets.as_chunks_mut::<CHUNK_OCTETS>().0.iter_mut().take(chunks(self.length)) {
+            chunk.iter_mut().for_each(|octet| *octet |= u8::from(octet.is_ascii_uppercase()) << 5);
+        }
     }
 
     /// Takes another name.

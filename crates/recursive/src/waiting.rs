@@ -24,7 +24,7 @@ mod tests;
 use crate::wishes::Waiting;
 pub use bounds::*;
 use cache::{Moment, Secret};
-pub use clients::{Counts, Fate, Gone, Room, Taken, Who};
+pub use clients::{Comer, Counts, Fate, Gone, Room, Taken, Who};
 use groups::{Groups, NONE};
 use keys::{PREFIXES, ZONES};
 use resolve::Waiter;
@@ -117,18 +117,28 @@ impl<T> Waiters<T> {
         self.slots.octets() + size_of_val(&*self.questions) + self.prefixes.octets() + self.zones.octets()
     }
 
+    /// A client that is to wait, with the chains that it belongs to.
+    pub fn comer(&self, who: &Who<'_>, waiting: Waiting) -> Comer {
+        Comer {
+            question: self.question_of(who, &waiting),
+            prefix: self.prefix_of(who),
+            zone: self.zone_number(who, &waiting),
+            is_proved: who.is_proved,
+            waiting,
+        }
+    }
+
     /// Makes room for one more, before anything is kept for it elsewhere. One goes at most: of its own prefix or zone where that has its share, else
     /// one of a culprit, else the oldest.
-    pub fn make_room(&mut self, who: &Who<'_>, waiting: &Waiting) -> Room<T> {
-        let question = self.question_of(who, waiting);
-        if self.find(question, who).is_some() {
+    pub fn make_room(&mut self, comer: &Comer) -> Room<T> {
+        let Comer { question, prefix, zone, is_proved, .. } = *comer;
+        if self.find(question, is_proved).is_some() {
             self.counts.joined += 1;
             return Room::Joined;
         }
-        let (prefix, zone) = (self.prefix_of(who), self.zone_number(who, waiting));
         let unproved_max = (self.places * UNPROVED_QUARTERS / 4).max(1);
         let is_full =
-            self.counts.waiting as usize >= self.places || !who.is_proved && self.unproved >= unproved_max;
+            self.counts.waiting as usize >= self.places || !is_proved && self.unproved >= unproved_max;
         let (victim, count) = if self.prefixes.length(prefix) >= share(self.places, PREFIX_PART) {
             (self.prefixes.ends(prefix).first, &mut self.counts.evicted_for_prefix)
         } else if self.zones.length(zone) >= share(self.places, ZONE_PART) {
@@ -136,7 +146,7 @@ impl<T> Waiters<T> {
         } else if !is_full {
             return Room::Free;
         } else {
-            match self.culprit(who.is_proved) {
+            match self.culprit(is_proved) {
                 Some(victim) => (victim, &mut self.counts.evicted_culprits),
                 None => {
                     let [unproved, proved] = self.ages;
@@ -166,10 +176,9 @@ impl<T> Waiters<T> {
     }
 
     /// Has a client wait, after [`Waiters::make_room`].
-    pub fn insert(&mut self, who: &Who<'_>, waiting: Waiting, ticket: T, now: Moment) -> Waiter {
-        let (prefix, zone) = (self.prefix_of(who), self.zone_number(who, &waiting));
-        let question = self.question_of(who, &waiting);
-        let (fate, is_proved) = (Fate::Reply, who.is_proved);
+    pub fn insert(&mut self, comer: Comer, ticket: T, now: Moment) -> Waiter {
+        let Comer { question, prefix, zone, is_proved, waiting } = comer;
+        let fate = Fate::Reply;
         self.put_back(Taken { waiting, ticket, fate, since: now, is_proved, prefix, zone, question })
     }
 

@@ -82,8 +82,8 @@ pub(crate) enum Stage {
     /// The question itself.
     #[default]
     Asked,
-    /// The addresses that DNS64 makes others of: there are none of the type asked for, for so many seconds, as this has found.
-    Dns64 { ttl: u32, security: Security },
+    /// The addresses that DNS64 makes others of: there are none of the type asked for, for so many seconds, as this has found; or nobody would say.
+    Dns64 { ttl: u32, security: Security, has_failed: bool },
 }
 
 /// A client that waits: what is needed of its query, 64 octets and the name.

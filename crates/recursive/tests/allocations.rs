@@ -1,4 +1,4 @@
-//! A hit allocates nothing, whatever is asked: given again or found, data, chains, denials, proofs, errors, local names. A miss allocates what it keeps, and no more.
+//! A hit allocates nothing and takes no lock, whatever is asked: given again or found, data, chains, denials, proofs, errors, local names. A miss allocates what it keeps, and no more.
 #![allow(unsafe_code)] // a counting allocator
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -125,6 +125,7 @@ fn none() {
         is_proved: false,
         is_of_ours: false,
         ours: None,
+        ahead: None,
     };
     let time = Time { now: NOW, wall: 0 };
     let mut run = |rounds: usize, is_forgetting: bool| {
@@ -145,12 +146,12 @@ fn none() {
     };
     // Buffers for copies and proofs take their size once.
     run(1, false);
-    let before = ALLOCATIONS.get();
+    let before = (ALLOCATIONS.get(), cache::locks::taken());
     let (found, misses) = run(2, true);
     let (given, _) = run(5, false);
-    let counted = ALLOCATIONS.get() - before;
+    let counted = (ALLOCATIONS.get() - before.0, cache::locks::taken() - before.1);
     assert!(found > 5_000 && given > 12_000 && misses < 20, "{found} {given} {misses}");
-    assert_eq!(counted, 0);
+    assert_eq!(counted, (0, 0), "allocations, locks");
     assert!(responder.counters().rendered > 100);
 }
 
@@ -163,6 +164,18 @@ fn of_misses(answers: common::Answers, areas: Option<Arc<Areas>>) -> (u64, u64) 
     let before = (ALLOCATIONS.get(), misses.system_pieces());
     misses.run(2_000);
     (ALLOCATIONS.get() - before.0, misses.system_pieces() - before.1)
+}
+
+/// What a miss keeps is written under the lock of its part of the cache: so locks are counted.
+#[test]
+#[cfg(debug_assertions)]
+fn locks_of_a_miss() {
+    let mut misses = common::Misses::new(common::Answers::Plain);
+    misses.run(100);
+    let before = cache::locks::taken();
+    misses.run(100);
+    let taken = cache::locks::taken() - before;
+    assert!((100..=400).contains(&taken), "{taken}");
 }
 
 /// Allocations of a miss, of each kind: what validation makes of a response is its own yet (the last name of a chain, a zone that it knows and its keys, what it found of each RRset),

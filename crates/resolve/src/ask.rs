@@ -9,7 +9,7 @@
 //!
 //! What comes back: `receive`. Zones of this process (`own`) are asked in the same way, without a message.
 
-mod ahead;
+pub(crate) mod ahead;
 mod choose;
 mod enter;
 pub(crate) mod exchange;

@@ -162,6 +162,7 @@ impl Resolver {
             kept: &mut Kept::default(),
             work: &self.scratch.work,
             asked: task.begun,
+            task: None,
             is_explained: true,
         };
         let Fetched::Response(response) = facts.fetched(zone, rtype::DS) else { return };

@@ -184,6 +184,10 @@ pub const BOGUS_TRIES: u8 = 3;
 /// Zones, one above the other, whose keys are asked for beside one question: with all of them cold they are begun one by one on the way down.
 pub const AHEAD_MAX: usize = 4;
 
+/// DNSKEY RRsets with TTL 0 that came before the proofs that they are for: those of some dozen questions at once. Fewer, and some are asked for twice; of each a response is
+/// kept, up to 64 KiB.
+pub const PASSING_MAX: usize = 64;
+
 /// Zones of which a worker knows whether they are signed, with their keys: a kilobyte each at most.
 pub const STANDINGS_MAX: usize = 10_000;
 

@@ -17,7 +17,7 @@ use validate::verdict::Break;
 use validate::{Context, Ending, Fault, Insecurity, Need, Reason, Response, Step, Validation, Verdict, Work};
 use wire::iana::{rcode, rtype};
 use wire::name::NameRoom;
-use wire::{Name, NameBuf, Rrset};
+use wire::{NameBuf, Rrset};
 
 use self::again::Again;
 use crate::ask::exchange::Exchange;
@@ -25,7 +25,7 @@ use crate::known::start::whole;
 use crate::known::store::{self, Finding, Times};
 use crate::limits::PROVING_OCTETS_MAX;
 use crate::outcome::Outcome;
-use crate::proving::facts::{Answered, CacheFacts, Fact};
+use crate::proving::facts::{CacheFacts, Fact};
 use crate::resolver::{Flow, Resolver};
 use crate::response::{Kind, Reply};
 use crate::task::mesh::TaskId;
@@ -155,7 +155,7 @@ impl Resolver {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
         let before = proof.validation.work();
-        let step = self.validate(task, &mut proof, world);
+        let step = self.validate((id, task), &mut proof, world);
         let work = proof.validation.work();
         self.budgets.set_work(task.budget, work);
         self.counters.signatures += u64::from(work.signatures - before.signatures);
@@ -181,7 +181,7 @@ impl Resolver {
         self.proving_octets <= PROVING_OCTETS_MAX
     }
 
-    fn validate(&mut self, task: &Task, proof: &mut Proof, world: &mut dyn World) -> Step {
+    fn validate(&mut self, (id, task): (TaskId, &Task), proof: &mut Proof, world: &mut dyn World) -> Step {
         let response = Response {
             // A part of the name that is denied is proved for itself.
             qname: if proof.is_of_part(task) { proof.reply.name() } else { &task.qname },
@@ -199,6 +199,7 @@ impl Resolver {
             kept: &mut self.scratch.kept,
             work: &self.scratch.work,
             asked: task.begun,
+            task: Some(id),
             is_explained: task.story.is_some(),
         };
         let context =
@@ -209,6 +210,10 @@ impl Resolver {
     /// Has DS or DNSKEY fetched. What cannot be is a fact, too.
     fn fetch(&mut self, id: TaskId, task: &mut Task, proof: &mut Proof, need: Need, world: &mut dyn World) {
         let name = need.name.to_lowercase();
+        if let Some(fact) = self.passing.take(id, &name, need.rtype) {
+            proof.facts.push(fact);
+            return;
+        }
         let child = self.child((id, task), (&name, need.rtype), Purpose::Trust, world);
         match child {
             Some(child) => {
@@ -379,13 +384,7 @@ pub(crate) fn provided(parent: &mut Task, child: &Task, outcome: &Outcome) {
         return;
     }
     proof.wanted = None;
-    let found = (outcome.rcode != rcode::SERVFAIL).then(|| Answered {
-        rcode: outcome.rcode,
-        answer: outcome.answer.clone(),
-        authority: outcome.authority.clone(),
-    });
-    let from = child.said_by;
-    proof.facts.push(Fact { name: Name::to_owned(&child.name), rtype: child.rtype, found, from });
+    proof.facts.push(Fact::of(child, outcome));
 }
 
 /// As the cache has it.

@@ -16,6 +16,7 @@ use validate::Verifier;
 use wire::iana::rtype;
 use wire::name::NameRooms;
 
+use crate::ask::ahead::Passing;
 use crate::ask::exchange::{Exchanges, Way};
 use crate::ask::inquiry::Inquiries;
 use crate::ask::network::Network;
@@ -88,6 +89,7 @@ pub struct Resolver {
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
+    pub(crate) passing: Passing,
     pub(crate) uncut: Uncut,
     pub(crate) spares: Spares,
     pub(crate) rooms: NameRooms,
@@ -141,6 +143,7 @@ impl Resolver {
             counters: Counters::default(),
             scratch,
             standings: Standings::default(),
+            passing: Passing::default(),
             uncut: Uncut::default(),
             spares: Spares::default(),
             rooms: NameRooms::default(),

@@ -107,6 +107,8 @@ pub(crate) struct Task {
     /// What the cache has of it is passed over: it is to be learned anew.
     pub is_refresh: bool,
     pub purpose: Purpose,
+    /// Of keys that were asked for ahead: the task whose proof will need them.
+    pub ahead_of: Option<TaskId>,
     /// Who pays now: one of those who wait.
     pub budget: BudgetId,
     /// How many tasks wait for it one below the other.
@@ -135,6 +137,8 @@ pub(crate) struct Task {
     pub near_misses: u8,
     /// How often anybody had been heard at its begin.
     pub heard_before: u64,
+    /// How often somebody had kept silent by then.
+    pub silent_before: u64,
     /// Why everything goes over streams at this place.
     pub over_stream: Option<OverStream>,
     /// The case of letters is not looked at: a server changes it and does not answer over TCP.
@@ -226,6 +230,7 @@ impl Task {
             is_cut_short: false,
             is_refresh: false,
             purpose,
+            ahead_of: None,
             budget,
             depth: 0,
             begun,
@@ -243,6 +248,7 @@ impl Task {
             open: [None; OPEN_MAX],
             near_misses: 0,
             heard_before: 0,
+            silent_before: 0,
             over_stream: None,
             is_case_plain: false,
             leads: None,

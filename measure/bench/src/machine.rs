@@ -2,9 +2,10 @@
 
 use std::{
     fs,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 /// Kernel, processor, cores, command line and time of this run, as a JSON object, with the head of the
@@ -37,6 +38,12 @@ fn command(words: impl Iterator<Item = String>) -> Vec<String> {
         hidden
     };
     words.map(hide).collect()
+}
+
+/// Processor time of the calling thread so far.
+pub fn thread_time() -> Duration {
+    // A clock that only rises and begins with the thread.
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 /// Measures how much of the processor time since it was made a hypervisor gave to others (`steal` of proc_stat(5)).

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use bench::percentiles::{self, Words};
+use bench::{
+    machine::thread_time,
+    percentiles::{self, Words},
+};
 use hdrhistogram::Histogram;
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 /// Longest time a histogram tells from longer ones.
@@ -73,15 +75,11 @@ pub struct Began {
 impl Began {
     /// Now.
     pub fn now() -> Began {
-        Began { at: Instant::now(), cpu: thread_cpu() }
+        Began { at: Instant::now(), cpu: thread_time() }
     }
 
     /// Time and processor time since.
     pub fn until_now(&self) -> (Duration, Duration) {
-        (self.at.elapsed(), thread_cpu().saturating_sub(self.cpu))
+        (self.at.elapsed(), thread_time().saturating_sub(self.cpu))
     }
-}
-
-fn thread_cpu() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

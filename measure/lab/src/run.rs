@@ -13,7 +13,7 @@ use crate::{
     commit,
     contender::Programs,
     error,
-    experiment::{Lab, table},
+    experiment::{Lab, Ledger, table},
     file, place, process, published,
     recipe::{Form, Name, Recipe},
     record::{Blocks, FORMAT, Record, Table, Target, Validity},
@@ -102,6 +102,7 @@ pub fn run(options: Options) -> Result<Done, Error> {
         stop: options.stop,
         names,
         record,
+        validity: Ledger::default(),
         began,
     };
     lab.measure()?;
@@ -137,6 +138,7 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
     machine.as_object_mut().map(|machine| machine.remove("command"));
     machine["commit"] = commit::here().into();
     machine["bed"] = bed.name().into();
+    machine["receiving"] = bed.receiving.clone().into();
     machine["scale"] = scale.into();
     Record {
         format: FORMAT,

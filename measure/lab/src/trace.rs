@@ -22,25 +22,29 @@ pub fn chart(report: &Report, tally: &Tally) -> Chart {
     let all = columns.len() as u64 * width;
     let (unit, unit_name) =
         UNITS.into_iter().find(|(unit, _)| all >= UNITS_MIN * unit).unwrap_or((1, "seconds"));
-    // The middle of a column.
-    let x = |place: usize| (place as f64 + 0.5) * width as f64 / unit as f64;
-    let line = |name: String, role, values: &mut dyn Iterator<Item = (usize, f64)>| Series {
+    // From 0 on, where the time is never logarithmic.
+    let line = |name: String, role, values: Vec<(usize, f64)>| Series {
         name,
         role,
-        points: values.map(|(place, y)| Point::at(x(place), y)).collect(),
+        points: values
+            .into_iter()
+            .map(|(column, y)| Point::at(column as f64 * width as f64 / unit as f64, y))
+            .collect(),
     };
+    let mut series = Vec::new();
+    // What is drawn later is on top.
+    if width > 1 {
+        let most = columns.iter().map(|column| column.max as f64).enumerate();
+        series.push(line("most in a second".to_owned(), Role::Measured, most.collect()));
+    }
     let mean = match width {
         1 => "in each second".to_owned(),
         _ => format!("average of {width} s each"),
     };
-    let mut series =
-        vec![line(mean, Role::Measured, &mut columns.iter().map(|column| column.mean).enumerate())];
-    if width > 1 {
-        let most = &mut columns.iter().map(|column| column.max as f64).enumerate();
-        series.push(line("most in a second of them".to_owned(), Role::Measured, most));
-    }
-    let ends = [0, columns.len().saturating_sub(1)].map(|place| (place, report.rates.burst_95 as f64));
-    series.push(line("95 % of seconds at most".to_owned(), Role::Target, &mut ends.into_iter()));
+    let averages = columns.iter().map(|column| column.mean).enumerate();
+    series.push(line(mean, Role::Measured, averages.collect()));
+    let ends = [0, columns.len()].map(|column| (column, report.rates.burst_95 as f64));
+    series.push(line("95 % of seconds at most".to_owned(), Role::Target, ends.to_vec()));
     let what = if report.is_rebuilt { "requests rebuilt from replies" } else { "requests" };
     Chart::lines(
         format!("{} {what} from {}", report.requests.count, date(report.packets.first)),
@@ -85,14 +89,15 @@ mod tests {
                 "{seconds}"
             );
             assert!(chart.series.iter().all(|series| series.points.len() <= COLUMNS_MAX as usize));
-            assert!(crate::chart::document(&chart).ends_with("</svg>\n"));
+            let file = crate::chart::document(&chart);
+            assert!(file.ends_with("</svg>\n") && !file.contains("logarithmic"), "{seconds}");
         }
     }
 
     #[test]
-    fn a_burst_is_seen_in_the_second_line_only() {
+    fn a_burst_is_seen_in_the_first_line() {
         let chart = of(4000, |second| if second == 1234 { 1000 } else { 10 });
         let most = |at: usize| chart.series[at].points.iter().map(|point| point.y).fold(0.0, f64::max);
-        assert_eq!((most(0), most(1), most(2)), (109.0, 1000.0, 10.0));
+        assert_eq!((most(0), most(1), most(2)), (1000.0, 109.0, 10.0));
     }
 }

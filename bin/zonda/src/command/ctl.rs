@@ -15,7 +15,8 @@ use control::command::{CacheCommand, ChangeLine, LogLevel, Reply, Request, TextL
 use control::text::{Seconds, grouped};
 
 use self::cache::{
-    anchor_text, cache_entry_text, cache_stats_text, explanation_text, request_text, server_text,
+    anchor_text, cache_entry_text, cache_stats_text, explanation_text, request_text, server_heads,
+    server_text,
 };
 use self::catalog::catalog_text;
 use self::commands::{Command, request};
@@ -96,6 +97,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
         let (state, serial, records, signed, zone) = ("state", "serial", "records", "signed", "zone");
         print(&format!("{state:<7} {serial:>10} {records:>12} {signed:<6} {zone:<40} source\n"))
     };
+    let mut has_servers = false;
     let ok = ask(path, &request, &mut |line, reply| {
         if !is_headed && matches!(reply, Reply::Zone(_)) {
             is_headed = true;
@@ -137,7 +139,11 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Anchor(anchor)) => print(&anchor_text(&anchor)),
             (false, Reply::Request(request)) => print(&request_text(&request)),
             (false, Reply::Explanation(explanation)) => print(&explanation_text(&explanation)),
-            (false, Reply::Server(server)) => print(&server_text(&server)),
+            (false, Reply::Server(server)) => {
+                let heads =
+                    if std::mem::replace(&mut has_servers, true) { String::new() } else { server_heads() };
+                print(&(heads + &server_text(&server)))
+            }
             (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),
             (false, Reply::Error { message }) => {
                 complain([message.as_str()]);

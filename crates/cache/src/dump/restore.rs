@@ -10,7 +10,6 @@
 //! microseconds, finds nothing yet. Nothing of it comes back that was flushed since, or that something newer is known of.
 
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use wire::Name;
@@ -19,6 +18,7 @@ use wire::rrset::RrsetList;
 use super::read::{Dump, Room};
 use super::{BESIDE_PARTS, FLAGS_AT, IS_PROVEN, entry_octets, is_worth_it};
 use crate::entry::{self, Entry};
+use crate::locks;
 use crate::primitives::{AtomicU64, zeroed};
 use crate::shard::Put;
 use crate::store::Cache;
@@ -92,7 +92,7 @@ impl Cache {
         let begun = zeroed(dump.groups().div_ceil(64));
         let (next, counts) = (AtomicUsize::new(0), Default::default());
         let restoring = Restoring { dump, begun, next, counts };
-        *self.core.restoring.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(restoring));
+        *locks::write(&self.core.restoring) = Some(Arc::new(restoring));
         self.core.is_restoring.store(true, Ordering::Release);
     }
 
@@ -137,11 +137,11 @@ impl Cache {
     }
 
     fn being_restored(&self) -> Option<Arc<Restoring>> {
-        self.core.restoring.read().unwrap_or_else(PoisonError::into_inner).clone()
+        locks::read(&self.core.restoring).clone()
     }
 
     fn end_restoring(&self, ended: &Arc<Restoring>) {
-        let mut restoring = self.core.restoring.write().unwrap_or_else(PoisonError::into_inner);
+        let mut restoring = locks::write(&self.core.restoring);
         if restoring.as_ref().is_some_and(|current| Arc::ptr_eq(current, ended)) {
             *restoring = None;
             self.core.is_restoring.store(false, Ordering::Release);

@@ -5,8 +5,8 @@ use std::sync::mpsc::Sender;
 use cache::{Cache, Moment};
 use net::{Driver, Ticket};
 use recursive::policy::Policy;
-use recursive::waiting::{Fate, Gone, Room, Taken, Waiters, Who};
-use recursive::{Replied, Responder, Waiting};
+use recursive::waiting::{Comer, Fate, Gone, Room, Taken, Waiters};
+use recursive::{Replied, Responder};
 use resolve::{Outcome, Time, Waiter};
 use wire::NameBuf;
 use wire::iana::{ede, rcode, rtype};
@@ -68,13 +68,8 @@ impl Replies {
     }
 
     /// Makes room for a client that is to wait. `false`: it waits for the same already.
-    pub(super) fn make_room(
-        &mut self,
-        who: &Who<'_>,
-        waiting: &Waiting,
-        driver: &mut Driver<'_, Message>,
-    ) -> bool {
-        match self.waiters.make_room(who, waiting) {
+    pub(super) fn make_room(&mut self, comer: &Comer, driver: &mut Driver<'_, Message>) -> bool {
+        match self.waiters.make_room(comer) {
             Room::Joined => return false,
             Room::Free => {}
             Room::Evicted(gone) => self.drop_gone(gone, driver),

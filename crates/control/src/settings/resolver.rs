@@ -1,6 +1,7 @@
 //! Settings of the recursive server, and what is wrong with them.
 
 mod checks;
+mod hints;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

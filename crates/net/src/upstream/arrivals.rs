@@ -57,7 +57,10 @@ impl Arrivals {
 
     /// Makes room for a batch, the first time.
     pub(super) fn prepare(&mut self) {
-        self.area.resize(ARRIVALS_MAX * ARRIVAL_OCTETS_MAX, 0);
+        if self.area.is_empty() {
+            // Zeros of the system: rooms that nothing comes to are no memory.
+            self.area = vec![0; ARRIVALS_MAX * ARRIVAL_OCTETS_MAX];
+        }
     }
 
     pub(super) fn clear(&mut self) {

@@ -251,14 +251,16 @@ impl Misses {
             is_proved: false,
             is_of_ours: false,
             ours: None,
+            ahead: None,
         };
         let Bench { responder, policy, cache, time, room, waiters, rooms, .. } = &mut self.bench;
         let served = responder.serve(&self.queries[number], &client, (policy, cache), *time, room);
         assert_eq!(served, Served::Miss);
         let waiting = responder.waiting();
         let who = Who { address: &address, is_proved: responder.is_proved() };
-        assert!(matches!(waiters.make_room(&who, &waiting), Room::Free));
-        let waiter = waiters.insert(&who, waiting, (), time.now);
+        let comer = waiters.comer(&who, waiting);
+        assert!(matches!(waiters.make_room(&comer), Room::Free));
+        let waiter = waiters.insert(comer, (), time.now);
         let asked = responder.ask(1);
         // As the worker does it, who cannot lend the name meanwhile.
         let name = rooms.copy(asked.name);

@@ -48,6 +48,7 @@ impl Warm {
             is_proved: false,
             is_of_ours: false,
             ours: None,
+            ahead: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::lookup::{fresh, has_soa, left_of, subjects};
 use super::put::{denial, note_proofs, put_data, write_proofs};
 use super::{Asked, Buffers, End, Parts};
 use crate::writer::{Lasts, Writer};
-use cache::{Kind, Security, Subject};
+use cache::{Kind, NameHash, Security, Subject};
 use wire::RdataList;
 use wire::iana::{rcode, rtype};
 use wire::rrset::Rrset;
@@ -28,12 +28,13 @@ const ANY_TYPES: [u16; 12] = [
 /// A question for all types: one RRset that is there, or a denial, else a record that says so (RFC 8482 4).
 pub(super) fn any(
     asked: &Asked<'_>,
+    hash: NameHash,
     buffers: &mut Buffers,
     parts: &mut Parts,
     writer: &mut Writer<'_>,
 ) -> End {
     let Buffers { name, copied, proofs, lasts, .. } = buffers;
-    let named = asked.cache.named(name.name());
+    let named = asked.cache.named_by(name.name(), hash);
     for rtype in ANY_TYPES {
         for subject in subjects(asked, rtype) {
             let Some(entry) = fresh(asked, &named, subject, copied) else { continue };

@@ -120,7 +120,7 @@ impl Parts {
     }
 
     /// Adds an extended error, if there is room.
-    pub(super) fn note(&mut self, code: u16) {
+    pub(crate) fn note(&mut self, code: u16) {
         if !self.edes.contains(&Some(code))
             && let Some(to) = self.edes.iter_mut().find(|ede| ede.is_none())
         {

@@ -110,7 +110,8 @@ pub(super) fn made_of_a(
             _ => {}
         }
     }
-    Some(End::Miss(rtype::A, Stage::Dns64 { ttl: left.ttl, security: parts.security }))
+    let stage = Stage::Dns64 { ttl: left.ttl, security: parts.security, has_failed: false };
+    Some(End::Miss(rtype::A, stage))
 }
 
 /// Writes what DNS64 makes of a set of type A; `None`: nothing.

@@ -16,6 +16,8 @@ const AHEAD_MIN: usize = 4;
 
 /// What is read ahead.
 pub(super) struct Ahead {
+    /// Of each query the hash of its name; `None`: it cannot be read.
+    names: Vec<Option<NameHash>>,
     asked: Vec<(NameHash, Spot)>,
     /// Slots of answers that are kept.
     kept: Vec<usize>,
@@ -23,22 +25,37 @@ pub(super) struct Ahead {
 
 impl Default for Ahead {
     fn default() -> Ahead {
-        Ahead { asked: Vec::with_capacity(AHEAD_MAX), kept: Vec::with_capacity(AHEAD_MAX) }
+        let (names, asked) = (Vec::with_capacity(AHEAD_MAX), Vec::with_capacity(AHEAD_MAX));
+        Ahead { names, asked, kept: Vec::with_capacity(AHEAD_MAX) }
+    }
+}
+
+impl Ahead {
+    /// The hash of the name in query `number`, if it was read ahead: hashing it once more is longer than looking here.
+    #[inline(always)]
+    pub(super) fn name(&self, number: Option<usize>) -> Option<NameHash> {
+        *self.names.get(number?)?
     }
 }
 
 impl Responder {
     /// Reads ahead what the answers to queries that come next will be made of. `queries`: whole messages as received; those that cannot be read, and those beyond a bound,
-    /// are passed over. Says nothing of them, and changes nothing.
+    /// are passed over. Says nothing of them, and changes nothing. [`Client::ahead`](super::Client::ahead) counts them from here on.
     pub fn read_ahead<'q>(&mut self, queries: impl ExactSizeIterator<Item = &'q [u8]>, cache: &Cache) {
+        let Ahead { names, asked, kept } = &mut self.ahead;
+        names.clear();
         if queries.len() < AHEAD_MIN {
             return;
         }
-        let Ahead { asked, kept } = &mut self.ahead;
         asked.clear();
-        for (name, qtype) in queries.take(AHEAD_MAX).filter_map(question) {
+        for query in queries.take(AHEAD_MAX) {
+            let Some((name, qtype)) = question(query) else {
+                names.push(None);
+                continue;
+            };
             self.missed.set_lower(name);
             let hash = cache.name_hash(self.missed.name());
+            names.push(Some(hash));
             asked.push((hash, Spot::of(hash, qtype)));
         }
         self.rendered.read_ahead(asked, kept, cache);
@@ -85,12 +102,15 @@ mod tests {
         let (known, unknown) = (of("known.x", None), of("unknown.x", None));
         let batch = [&kept[..], &known, b"garbage", &unknown, &with_do];
         kit.responder.read_ahead(batch.into_iter(), &kit.cache);
-        let Ahead { asked, kept } = &kit.responder.ahead;
+        let Ahead { names: all, asked, kept } = &kit.responder.ahead;
         let names: Vec<_> = asked.iter().map(|(name, _)| *name).collect();
         let hash = |name: &str| kit.cache.name_hash(&crate::kit::name(name));
         assert_eq!((names, kept.len()), (vec![hash("known.x"), hash("unknown.x")], 2));
+        let kept = Some(hash("kept.x"));
+        assert_eq!(all[..], [kept, Some(hash("known.x")), None, Some(hash("unknown.x")), kept]);
         kit.responder.read_ahead(batch[..3].iter().copied(), &kit.cache);
         assert_eq!(kit.responder.ahead.kept.len(), 2, "too few to be worth it");
+        assert_eq!(kit.responder.ahead.name(Some(0)), None, "of another batch");
     }
 
     #[test]

@@ -53,10 +53,14 @@ impl Responder {
                     parts.security = Security::Insecure;
                     missed.set(buffers.name.name());
                 }
+                let hash = match local.is_aliased {
+                    true => cache.name_hash(missed.name()),
+                    false => wanted.name,
+                };
                 let is_at_ours = local.is_aliased && asked.is_of_ours(missed.name());
                 let end = match is_at_ours {
                     true => End::Miss(wishes.qtype, Stage::Asked),
-                    false => answer::answer(&asked, buffers, &mut parts, &mut writer),
+                    false => answer::answer(&asked, hash, buffers, &mut parts, &mut writer),
                 };
                 match end {
                     End::Miss(..) if wishes.flags & header::RD == 0 => {

@@ -2,6 +2,7 @@
 
 use crate::answer::{self, Asked, Buffers, End, Parts, is_of_validation, put_data, put_made};
 use crate::limits::DNS64_TTL;
+use crate::outcome::{edes, lasts};
 use crate::policy::Policy;
 use crate::verdict::Verdict;
 use crate::wishes::{Stage, Waiting};
@@ -25,13 +26,14 @@ pub(super) fn goes_on_to_a(waiting: &Waiting, outcome: &Outcome, policy: &Policy
             let is_bogus = security == Security::Bogus && !wishes.checking_disabled();
             let soa = outcome.authority.list().iter().find(|set| set.rtype == rtype::SOA);
             let ttl = soa.map_or(DNS64_TTL, |set| set.ttl);
-            (!is_own && !is_bogus).then_some(Stage::Dns64 { ttl, security })
+            (!is_own && !is_bogus).then_some(Stage::Dns64 { ttl, security, has_failed: false })
         }
         rcode::NXDOMAIN | rcode::YXDOMAIN => None,
         // Servers that fail for one type may answer for the other (5.1.2, 5.1.3); what is bogus stays so (5.5).
         _ => {
             let is_bogus = outcome.edes.into_iter().flatten().any(is_of_validation);
-            (!is_bogus).then_some(Stage::Dns64 { ttl: DNS64_TTL, security: Security::Insecure })
+            let security = Security::Insecure;
+            (!is_bogus).then_some(Stage::Dns64 { ttl: DNS64_TTL, security, has_failed: true })
         }
     }
 }
@@ -51,10 +53,13 @@ pub(super) fn made_of(
         return None;
     }
     if security == Security::Bogus && !asked.wishes.checking_disabled() {
-        return Some(Verdict::failure([Some(ede::DNSSEC_BOGUS), None]));
+        let why = outcome.edes.into_iter().flatten().find(|code| is_of_validation(*code));
+        return Some(Verdict::failure([Some(why.unwrap_or(ede::DNSSEC_BOGUS)), None]));
     }
+    // What is to be said of those of type A is to be said of what is made of them.
+    edes(outcome).into_iter().flatten().for_each(|code| parts.note(code));
     parts.security = parts.security.worst(security);
-    let lasts = |ttl: u32| Lasts { ttl, until: asked.now.plus_seconds(ttl) };
+    let lasts = |ttl: u32| lasts(asked, outcome, ttl);
     for set in outcome.answer.list() {
         let end = match set.rtype {
             rtype::A => put_made(asked, &set, lasts(set.ttl.min(ttl)), made, parts, writer),
@@ -67,17 +72,20 @@ pub(super) fn made_of(
     None
 }
 
-/// Answers as if there was no DNS64: no address of either type.
+/// Answers as if there was no DNS64: no address of either type. `outcome`: of those of type A; `has_failed`: nobody would say whether there is one of the other.
 pub(super) fn without_made(
     asked: &Asked<'_>,
-    outcome: &Outcome,
+    (outcome, has_failed): (&Outcome, bool),
     buffers: &mut Buffers,
     parts: &mut Parts,
     writer: &mut Writer<'_>,
 ) -> Verdict {
     let start = writer.mark();
-    match answer::answer(asked, buffers, parts, writer) {
+    let hash = asked.cache.name_hash(buffers.name.name());
+    match answer::answer(asked, hash, buffers, parts, writer) {
         End::Answer(verdict) => verdict,
+        // Nothing is known of either.
+        End::Miss(..) if has_failed && outcome.rcode == rcode::SERVFAIL => Verdict::failure(outcome.edes),
         End::Miss(..) => {
             // What denied the addresses was not kept: the denial of those of type A has the same SOA.
             writer.back_to(start);

@@ -53,12 +53,12 @@ impl Responder {
         }
         let verdict = match waiting.stage {
             Stage::Asked => outcome::write(&asked, outcome, &mut parts, &mut writer),
-            Stage::Dns64 { ttl, security } => {
+            Stage::Dns64 { ttl, security, has_failed } => {
                 parts.security = parts.security.worst(security);
                 made_of(&asked, outcome, ttl, made, &mut parts, &mut writer).unwrap_or_else(|| {
                     let plain = Wishes { wants_dns64: false, ..*asked.wishes };
                     let asked = Asked { wishes: &plain, ..asked };
-                    without_made(&asked, outcome, buffers, &mut parts, &mut writer)
+                    without_made(&asked, (outcome, has_failed), buffers, &mut parts, &mut writer)
                 })
             }
         };
@@ -127,7 +127,8 @@ impl Responder {
             local(policy, wishes, &mut buffers.name, now, &mut writer);
             parts.security = Security::Insecure;
         }
-        let End::Answer(verdict) = answer::answer(&asked, buffers, &mut parts, &mut writer) else {
+        let hash = cache.name_hash(buffers.name.name());
+        let End::Answer(verdict) = answer::answer(&asked, hash, buffers, &mut parts, &mut writer) else {
             return None;
         };
         if verdict.has_no_records() {

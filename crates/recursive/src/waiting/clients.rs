@@ -14,6 +14,16 @@ pub struct Who<'a> {
     pub is_proved: bool,
 }
 
+/// One that is to wait. The chains are by the keys of the [`Waiters`](super::Waiters) that made it.
+#[derive(Debug)]
+pub struct Comer {
+    pub(super) waiting: Waiting,
+    pub(super) is_proved: bool,
+    pub(super) question: u64,
+    pub(super) prefix: u32,
+    pub(super) zone: u32,
+}
+
 /// Whether one more can wait.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Room<T> {

@@ -13,10 +13,10 @@ pub(super) const ZONES: usize = 1 << 12;
 
 impl<T> Waiters<T> {
     /// The slot of the same client and question, if it waits.
-    pub(super) fn find(&self, question: u64, who: &Who<'_>) -> Option<u32> {
+    pub(super) fn find(&self, question: u64, is_proved: bool) -> Option<u32> {
         let mut at = self.questions[self.bucket(question)];
         while let Some(slot) = self.slots.at(at) {
-            if slot.question == question && slot.is_proved == who.is_proved {
+            if slot.question == question && slot.is_proved == is_proved {
                 return Some(at);
             }
             at = slot.next;

@@ -33,12 +33,13 @@ impl Bench {
         self.next += 1;
         let (from, waiting) = (address(from), waiting(qname, self.next as u16));
         let who = Who { address: &from, is_proved };
-        let gone = match self.waiters.make_room(&who, &waiting) {
+        let comer = self.waiters.comer(&who, waiting);
+        let gone = match self.waiters.make_room(&comer) {
             Room::Free => None,
             Room::Evicted(gone) => Some(gone.ticket),
             Room::Joined => panic!("nobody came twice"),
         };
-        (self.waiters.insert(&who, waiting, self.next, self.now), gone)
+        (self.waiters.insert(comer, self.next, self.now), gone)
     }
 
     fn tickets(&self) -> Vec<u32> {
@@ -69,17 +70,22 @@ fn the_same_again() {
     let mut waiters = Waiters::new(64);
     let (here, there) = (address("192.0.2.1:5"), address("192.0.2.1:6"));
     let who = Who { address: &here, is_proved: false };
-    let first = waiters.insert(&who, waiting("www.example", 1), (), Moment(0));
-    assert_eq!(waiters.make_room(&who, &waiting("www.example", 1)), Room::Joined);
+    let room = |waiters: &mut Waiters<()>, who: &Who<'_>, waiting: Waiting| {
+        let comer = waiters.comer(who, waiting);
+        waiters.make_room(&comer)
+    };
+    let comer = waiters.comer(&who, waiting("www.example", 1));
+    let first = waiters.insert(comer, (), Moment(0));
+    assert_eq!(room(&mut waiters, &who, waiting("www.example", 1)), Room::Joined);
     for (who, other) in [
         (who, waiting("www.example", 2)),
         (who, waiting("ww2.example", 1)),
         (Who { address: &there, ..who }, waiting("www.example", 1)),
     ] {
-        assert_eq!(waiters.make_room(&who, &other), Room::Free);
+        assert_eq!(room(&mut waiters, &who, other), Room::Free);
     }
     waiters.take(first, Moment(1)).unwrap();
-    assert_eq!(waiters.make_room(&who, &waiting("www.example", 1)), Room::Free);
+    assert_eq!(room(&mut waiters, &who, waiting("www.example", 1)), Room::Free);
     assert_eq!(waiters.counts().joined, 1);
 }
 

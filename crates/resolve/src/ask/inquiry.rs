@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
-use cache::Secret;
+use cache::{Hashed, Secret};
 use wire::Name;
 
 use crate::task::Place;
@@ -29,7 +29,7 @@ pub(crate) struct Inquiry {
 /// Equal questions, each with the task that asks and those that follow it.
 #[derive(Default)]
 pub(crate) struct Inquiries {
-    pub(crate) inquiries: HashMap<InquiryId, Inquiry, Secret>,
+    pub(crate) inquiries: HashMap<InquiryId, Inquiry, Hashed>,
     /// Its key is random. Should two hashes be equal for all that, one task gets a response that is none to its question, and asks itself.
     hasher: Secret,
 }

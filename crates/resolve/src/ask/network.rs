@@ -22,6 +22,7 @@ pub(crate) struct Network {
     /// IPv4, IPv6; the same in networks of one's own, whose servers are heard whether the Internet is there or not.
     families: [Family; 4],
     heard_count: u64,
+    silent_count: u64,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +62,7 @@ fn number(server: &SocketAddr) -> usize {
 impl Network {
     /// The system has no way to the server.
     pub(crate) fn unreachable(&mut self, server: &SocketAddr, now: Moment) {
+        self.silent_count += 1;
         let family = &mut self.families[number(server)];
         if family.silent == 0 && !family.was_down {
             family.silent_since = now;
@@ -106,6 +108,7 @@ impl Network {
         sent: Moment,
         now: Moment,
     ) -> bool {
+        self.silent_count += 1;
         let family = &mut self.families[number(server)];
         if family.heard.is_some_and(|heard| heard >= sent) {
             return true;
@@ -173,6 +176,11 @@ impl Network {
         heard.plus_ms(HEARD_LATELY_MS) >= begun
             && suspended.all(|(server, _, at)| are_they(server) || *at <= heard)
             && self.out_since().is_none()
+    }
+
+    /// How often somebody kept silent, or there was no way.
+    pub(crate) fn silent_count(&self) -> u64 {
+        self.silent_count
     }
 
     /// How often anybody was heard.

@@ -63,7 +63,7 @@ impl Resolver {
         match sent {
             Ok(state) => {
                 task.state = state;
-                self.ask_keys_ahead(task, world);
+                self.ask_keys_ahead(id, task, world);
                 Flow::Wait
             }
             Err(why) => {

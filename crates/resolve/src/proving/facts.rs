@@ -17,6 +17,9 @@ use wire::{Name, NameBuf};
 
 use crate::known::lookup::{Found, Kept, Lookup};
 use crate::limits::{CUT_LABELS_MAX, STANDINGS_MAX};
+use crate::outcome::Outcome;
+use crate::task::Task;
+use crate::task::mesh::TaskId;
 use crate::world::Time;
 
 /// What a sub-task found for a proof.
@@ -37,6 +40,16 @@ pub(crate) struct Answered {
 }
 
 impl Fact {
+    /// What a task found.
+    pub(crate) fn of(task: &Task, outcome: &Outcome) -> Fact {
+        let found = (outcome.rcode != rcode::SERVFAIL).then(|| Answered {
+            rcode: outcome.rcode,
+            answer: outcome.answer.clone(),
+            authority: outcome.authority.clone(),
+        });
+        Fact { name: Name::to_owned(&task.name), rtype: task.rtype, found, from: task.said_by }
+    }
+
     /// Octets of what was found.
     pub(crate) fn octets(&self) -> usize {
         let lists = |found: &Answered| found.answer.room_octets() + found.authority.room_octets();
@@ -53,6 +66,8 @@ pub(crate) struct Standings {
 struct Known {
     /// Seconds since 1970.
     until: u64,
+    /// Where that is over at once, as of keys with TTL 0: the task that it was found out for, which goes by it to its end (RFC 1035 3.2.1).
+    of: Option<TaskId>,
     standing: Held,
 }
 
@@ -77,14 +92,14 @@ impl Standings {
         self.zones.get(zone).is_some_and(|known| known.until > wall)
     }
 
-    fn keep(&mut self, zone: &Name, standing: Held, until: u64, now: u64) {
+    fn keep(&mut self, zone: &Name, known: Known, now: u64) {
         if self.zones.len() >= STANDINGS_MAX {
             self.zones.retain(|_, known| known.until > now);
         }
         if self.zones.len() >= STANDINGS_MAX {
             self.zones.clear();
         }
-        self.zones.insert(zone.to_lowercase(), Known { until, standing });
+        self.zones.insert(zone.to_lowercase(), known);
     }
 }
 
@@ -100,6 +115,8 @@ pub(crate) struct CacheFacts<'a> {
     pub work: &'a Work,
     /// When the oldest of what is asked for now was.
     pub asked: Moment,
+    /// Which task this is for.
+    pub task: Option<TaskId>,
     /// What was found out about zones is passed over, so that all links are looked at.
     pub is_explained: bool,
 }
@@ -111,7 +128,8 @@ impl Facts for CacheFacts<'_> {
         }
         let lower = lower(self.work, zone);
         let wall = self.time.wall;
-        if let Some(known) = self.standings.zones.get(lower).filter(|known| known.until > wall) {
+        let is_good = |known: &&Known| known.until > wall || known.of.is_some() && known.of == self.task;
+        if let Some(known) = self.standings.zones.get(lower).filter(is_good) {
             return Some(match &known.standing {
                 Held::Secure(keys) => Standing::Secure { keys: keys.list() },
                 Held::Insecure(why) => Standing::Insecure(*why),
@@ -183,7 +201,8 @@ impl Facts for CacheFacts<'_> {
             Standing::Insecure(why) => Held::Insecure(why),
             Standing::Bogus { .. } => return,
         };
-        self.standings.keep(zone, standing, until, wall);
+        let of = self.task.filter(|_| until <= wall);
+        self.standings.keep(zone, Known { until, of, standing }, wall);
     }
 }
 

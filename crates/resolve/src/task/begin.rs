@@ -95,6 +95,7 @@ impl Resolver {
 
     pub(crate) fn insert(&mut self, mut task: Box<Task>) -> TaskId {
         task.heard_before = self.network.heard_count();
+        task.silent_before = self.network.silent_count();
         self.counters.tasks += 1;
         let is_needed = !task.parents.is_empty();
         let client = task.waiters.first().map_or(0, |waiting| waiting.client);

@@ -113,9 +113,9 @@ impl Resolver {
     }
 
     /// None of the servers of a zone gave an answer. When nobody at all was heard since the begin it is the network, and says nothing about the name, unless all speaks
-    /// for it.
+    /// for it, or there was nobody to be heard.
     pub(crate) fn no_answer(&self, task: &Task) -> Outcome {
-        let is_fact = self.is_for_sure(task) || self.is_theirs_alone(task);
+        let is_fact = self.is_for_sure(task) || self.is_theirs_alone(task) || self.is_without_address(task);
         let why = if is_fact { ede::NO_REACHABLE_AUTHORITY } else { ede::NETWORK_ERROR };
         let edes = match task.ede {
             Some(ede) if ede != why => [Some(ede), Some(why)],
@@ -128,6 +128,13 @@ impl Resolver {
     /// Whether somebody was heard since a task began: there is a network.
     pub(crate) fn is_for_sure(&self, task: &Task) -> bool {
         self.network.heard_count() > task.heard_before
+    }
+
+    /// Whether no address is known of any of a task's servers, and that is nobody's silence: they are in each other's zones.
+    fn is_without_address(&self, task: &Task) -> bool {
+        task.candidates.address(0).is_none()
+            && self.network.silent_count() == task.silent_before
+            && self.network.out_since().is_none()
     }
 
     /// Whether nobody but a task's servers is silent, where nobody was heard meanwhile.

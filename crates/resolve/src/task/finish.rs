@@ -42,6 +42,7 @@ impl Resolver {
             // What is not kept, as of TTL 0, does not take its place.
             world.cache().remove(&Key { name: &task.qname, subject: Subject::Failure(task.rtype) });
         }
+        self.pass_keys(id, &task, &outcome);
         let waiters = std::mem::take(&mut task.waiters);
         for parent in std::mem::take(&mut task.parents) {
             self.child_done(parent, id, &task, &outcome);

@@ -13,7 +13,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::BuildHasher;
 
-use cache::{Moment, Secret};
+use cache::{Hashed, Moment, Secret};
 use wire::Name;
 
 use crate::limits::WALK_MAX;
@@ -36,7 +36,7 @@ struct Slot {
 /// All tasks of a worker, by what they find out and by when they are due.
 pub(crate) struct Mesh {
     slots: Slab<Slot>,
-    pub(crate) index: HashMap<u64, u32, Secret>,
+    pub(crate) index: HashMap<u64, u32, Hashed>,
     /// Its key is random: nobody can make lists or places of the index long on purpose.
     hasher: Secret,
     pub(crate) ready: VecDeque<TaskId>,

@@ -113,6 +113,11 @@ fn name_servers_in_circles() {
     let (a, b) = (scene.ask("a.one.test.", rtype::A).unwrap(), scene.ask("b.two.test.", rtype::A).unwrap());
     assert_eq!([scene.outcome(a).rcode, scene.outcome(b).rcode], [rcode::SERVFAIL; 2]);
     assert!(scene.net.now - begun < 2_000, "{}", scene.net.now - begun);
+    // Nobody is asked any more, and nobody is silent.
+    let asked = scene.seen(1) + scene.seen(2);
+    scene.net.now += 60_000;
+    check_fails(&mut scene, "ftp.one.test.", ede::NO_REACHABLE_AUTHORITY);
+    assert_eq!(scene.seen(1) + scene.seen(2), asked);
     scene.check_nothing_held();
 }
 

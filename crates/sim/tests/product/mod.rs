@@ -196,6 +196,7 @@ impl Tested for Product {
             is_proved,
             is_of_ours: false,
             ours: None,
+            ahead: None,
         };
         let known = (&self.policy, &self.cache);
         match self.answers.serve(query.octets, &client, known, time, &mut self.room) {
@@ -213,13 +214,14 @@ impl Tested for Product {
                 let client = u64::from(query.from.port());
                 let who = Who { address: &address, is_proved: self.answers.is_proved() };
                 let waiting = self.answers.waiting();
-                match self.waiters.make_room(&who, &waiting) {
+                let comer = self.waiters.comer(&who, waiting);
+                match self.waiters.make_room(&comer) {
                     Room::Joined => return,
                     Room::Free => {}
                     Room::Evicted(gone) => self.resolver.abandon(gone.waiter),
                 }
                 let seat = Seat { ticket: query.ticket, client };
-                let waiter = self.waiters.insert(&who, waiting, seat, time.now);
+                let waiter = self.waiters.insert(comer, seat, time.now);
                 self.later.push(Later::of(&self.answers.ask(client), Some(waiter)));
             }
             Served::Drop | Served::Other => {}

@@ -55,6 +55,8 @@ pub struct Bed {
     load_cores: Vec<usize>,
     /// Next port to hand out in namespaces, where all are free.
     next: u16,
+    /// On whose cores packets are received.
+    pub receiving: String,
     /// What the user should know.
     pub notes: Vec<String>,
 }
@@ -77,8 +79,23 @@ impl Bed {
                 }
             },
         };
+        let receiving = match (&pair, is_none) {
+            (Some(pair), _) => pair.steer(server_cores, load_cores).unwrap_or_else(|error| {
+                notes.push(format!("packets are received on the core that sent them: {error}"));
+                "on the core of the sender".to_owned()
+            }),
+            (None, false) => {
+                notes.push(
+                    "over the loopback interface packets are received on the core that sent them: a server's queries at \
+                     the generator's cost, and the answers at the server's"
+                        .to_owned(),
+                );
+                "on the core of the sender".to_owned()
+            }
+            (None, true) => "nothing is received".to_owned(),
+        };
         let (server_cores, load_cores) = (server_cores.to_vec(), load_cores.to_vec());
-        Ok(Bed { pair, _sysctls: sysctls, is_none, server_cores, load_cores, next: PORT, notes })
+        Ok(Bed { pair, _sysctls: sysctls, is_none, server_cores, load_cores, next: PORT, receiving, notes })
     }
 
     /// `veth`, `loopback` or `none`.

@@ -108,6 +108,39 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Has each end receive on its own cores (`rps_cpus`). Without it the kernel hands a packet over on the core that sent it, and
+    /// a fast server's queries would be received at the generator's cost.
+    pub fn steer(&self, server: &[usize], load: &[usize]) -> Result<String, Error> {
+        let ends = [(&self.server.name, "veth-s", server), (&self.client.name, "veth-c", load)];
+        for (name, link, cores) in ends {
+            let mask = core_mask(cores);
+            // In a mount of its own, as /sys shows the devices of the namespace that it was mounted in.
+            let script = format!(
+                "for queue in /sys/class/net/{link}/queues/rx-*; do echo {mask} > $queue/rps_cpus || exit 1; done"
+            );
+            ip_with(&["netns", "exec", name, "sh", "-c", &script])?;
+        }
+        let list = |cores: &[usize]| cores.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        Ok(format!(
+            "each end on its own cores (rps_cpus): servers {}, generator {}",
+            list(server),
+            list(load)
+        ))
+    }
+}
+
+/// Cores as the kernel reads them: hexadecimal, groups of 32 bits with commas between them, the highest first.
+fn core_mask(cores: &[usize]) -> String {
+    let most = cores.iter().copied().max().unwrap_or(0);
+    let group = |at: usize| {
+        let bits =
+            cores.iter().filter(|&&core| core / 32 == at).fold(0u32, |bits, core| bits | 1 << (core % 32));
+        format!("{bits:08x}")
+    };
+    (0..=most / 32).rev().map(group).collect::<Vec<_>>().join(",")
+}
+
 /// Removes what runs that were killed left behind.
 fn remove_left() {
     let Ok(list) = ip("netns list") else { return };
@@ -127,13 +160,30 @@ fn remove_left() {
 
 /// Runs `ip`; words have no spaces in them.
 pub(super) fn ip(words: &str) -> Result<String, Error> {
-    let command = format!("ip {words}");
+    ip_with(&words.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The same with words that may have spaces in them.
+fn ip_with(words: &[&str]) -> Result<String, Error> {
+    let command = format!("ip {}", words.join(" "));
     let fault = |said: String| Error::Namespaces { command: command.clone(), said };
     let program = find("ip").unwrap_or_else(|| "ip".into());
-    let output = Command::new(program).args(words.split_whitespace()).output();
+    let output = Command::new(program).args(words).output();
     let output = output.map_err(|cause| fault(cause.to_string()))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(fault(String::from_utf8_lossy(&output.stderr).into_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks() {
+        assert_eq!(core_mask(&[0]), "00000001");
+        assert_eq!(core_mask(&[1, 3]), "0000000a");
+        assert_eq!(core_mask(&[0, 33, 63]), "80000002,00000001");
     }
 }

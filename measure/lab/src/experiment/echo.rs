@@ -7,9 +7,10 @@ use std::{fs, path::PathBuf};
 use serde_json::json;
 
 use super::{
-    Lab, Subject, Values,
+    Lab, Mark, Subject, Values,
     runs::{self, Pair},
     table,
+    validity::{self, Judged, Made},
 };
 use crate::{
     Error,
@@ -17,7 +18,7 @@ use crate::{
     data::Zones,
     error, place,
     recipe::{EchoGroup, Name, Placement, Processes},
-    record::{Chart, Point, Role, Series},
+    record::{Chart, Point, Role, Series, Target},
     statistics,
 };
 
@@ -43,17 +44,24 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         variants.iter().map(|variant| runs::echo_label(&variant.group, &variant.at)).collect();
     runs::alternate(lab, &labels, |lab, which, run| {
         let variant = &variants[which];
-        let mut server = lab.start(&variant.subject, &Zones::default())?;
-        lab.warm(&mut server, &queries)?;
-        let before = server.process.cpu();
-        let result = lab.load(&mut server, &queries, &closed_words(lab))?;
-        let after = server.process.cpu();
-        let outcome = &result["outcome"];
-        found.push(&variant.group, &variant.at, outcome["answers_per_second"].as_f64().unwrap_or(0.0));
-        lab.record.raw.push(json!({
-            "echo": variant.group, "at": variant.at, "run": run, "outcome": outcome,
-            "server_seconds": { "user": after.user - before.user, "system": after.system - before.system },
-        }));
+        let judged = validity::judged(lab, &format!("run {run}, {}", labels[which]), |lab| {
+            let mut server = lab.start(&variant.subject, &Zones::default())?;
+            lab.warm(&mut server, &queries)?;
+            let before = server.process.cpu();
+            let outcome = lab.load(&mut server, &queries, &closed_words(lab))?["outcome"].take();
+            let after = server.process.cpu();
+            let raw = json!({
+                "echo": variant.group, "at": variant.at, "run": run, "outcome": outcome,
+                "server_seconds": { "user": after.user - before.user, "system": after.system - before.system },
+            });
+            let value = outcome["answers_per_second"].as_f64().unwrap_or(0.0);
+            Ok(Made { value, raw, outcome, answers_all: true })
+        })?;
+        if let Some(Judged { value, conditions }) = judged {
+            let is_at_least = conditions.is_limited;
+            let mark = Mark { is_at_least, ..Mark::of(run, &conditions) };
+            found.push_marked(&variant.group, &variant.at, value, mark);
+        }
         Ok(())
     })?;
     let groups: Vec<String> = lab.recipe.echoes.iter().map(|group| group.name.clone()).collect();
@@ -76,7 +84,8 @@ fn beside_blocking(lab: &mut Lab, found: &Values) {
         let values = ratios.of(&group.name, &at);
         if let Some(least) = group.over_blocking.filter(|_| !values.is_empty()) {
             let what = format!("rate of {} over {}, {at}", group.name, blocking.name);
-            lab.record.targets.push(runs::target(what, values, least));
+            let at_least = ratios.at_least(&group.name, &at);
+            lab.record.targets.push(Target { at_least, ..runs::target(what, values, least) });
         }
     }
     lab.record.figures.extend(ratios.figures("rate over blocking", "", true));
@@ -182,12 +191,21 @@ fn report(lab: &mut Lab, variants: &[Variant], found: &Values) {
         let values = found.of(&variant.group, &variant.at);
         let (least, most) = statistics::ends(values);
         let mut row = vec![variant.group.clone(), variant.at.clone()];
-        row.extend([statistics::mean(values), least, most].map(|rate| format!("{rate:.0}")));
+        row.extend(
+            [statistics::median(values), statistics::mean(values), least, most]
+                .map(|rate| format!("{rate:.0}")),
+        );
+        row.push(match found.at_least(&variant.group, &variant.at) {
+            0 => String::new(),
+            limited => format!("in {limited} of {} runs", values.len()),
+        });
         row
     };
     let rows = variants.iter().map(row).collect();
-    let columns = ["echo server", "where", "mean/s", "least", "most"];
-    record.tables.push(table("Answers a second", &columns, rows, "Mean, least and most of all runs."));
+    let columns = ["echo server", "where", "median/s", "mean/s", "least", "most", "generator the limit"];
+    let note = "Of all runs that count; the mean is what the source published. Where the generator was the limit, the \
+                server can do at least so much.";
+    record.tables.push(table("Answers a second", &columns, rows, note));
     for group in &lab.recipe.echoes {
         let places: Vec<String> = variants
             .iter()

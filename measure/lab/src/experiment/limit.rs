@@ -6,9 +6,10 @@ use std::{path::Path, time::Instant};
 use serde_json::{Value, json};
 
 use super::{
-    Lab, Subject, Values, echo,
+    Lab, Mark, Subject, Values, echo,
     runs::{self, Pair},
     table,
+    validity::{self, Judged, Made},
 };
 use crate::{
     Error,
@@ -108,24 +109,33 @@ fn measure(
     (queries, run): (&Path, usize),
     found: &mut Found,
 ) -> Result<(), Error> {
-    let (server_before, load_before) = (server.process.cpu(), Process::cpu_of_ended());
-    let started = Instant::now();
-    let counted = match generator.program {
-        GeneratorProgram::Load => ours(lab, server, queries, generator)?,
-        GeneratorProgram::Dnsperf => dnsperf(lab, server, queries, generator)?,
-    };
-    let seconds = started.elapsed().as_secs_f64();
-    let server_used = used(server_before, server.process.cpu());
-    let load_used = used(load_before, Process::cpu_of_ended());
     let name = generator.name.as_str();
-    found.rates.push(name, at, counted.rate);
-    found.cpu.push(name, at, load_used * 1e6 / counted.answers.max(1.0));
-    found.server_busy.push(name, at, server_used / seconds);
-    found.load_busy.push(name, at, load_used / seconds);
-    lab.record.raw.push(json!({
-        "generator": name, "server": at, "run": run, "outcome": counted.outcome,
-        "server_busy": server_used / seconds, "generator_busy": load_used / seconds,
-    }));
+    let judged = validity::judged(lab, &format!("run {run}, {name}, {at}"), |lab| {
+        let (server_before, load_before) = (server.process.cpu(), Process::cpu_of_ended());
+        let started = Instant::now();
+        let counted = match generator.program {
+            GeneratorProgram::Load => ours(lab, server, queries, generator)?,
+            GeneratorProgram::Dnsperf => dnsperf(lab, server, queries, generator)?,
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        let server_used = used(server_before, server.process.cpu());
+        let load_used = used(load_before, Process::cpu_of_ended());
+        let busy = [server_used / seconds, load_used / seconds];
+        let raw = json!({
+            "generator": name, "server": at, "run": run, "outcome": counted.outcome,
+            "server_busy": busy[0], "generator_busy": busy[1],
+        });
+        let value = (counted.rate, load_used * 1e6 / counted.answers.max(1.0), busy);
+        // The generator is what is measured, to its limit: no rule is for what it says of itself.
+        Ok(Made { value, raw, outcome: Value::Null, answers_all: false })
+    })?;
+    if let Some(Judged { value: (rate, cpu, [server_busy, load_busy]), conditions }) = judged {
+        let mark = Mark::of(run, &conditions);
+        found.rates.push_marked(name, at, rate, mark);
+        found.cpu.push_marked(name, at, cpu, mark);
+        found.server_busy.push_marked(name, at, server_busy, mark);
+        found.load_busy.push_marked(name, at, load_busy, mark);
+    }
     Ok(())
 }
 

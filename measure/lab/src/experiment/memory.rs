@@ -6,7 +6,10 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::{Lab, Values, table};
+use super::{
+    Lab, Mark, Values, table,
+    validity::{self, Judged, Made},
+};
 use crate::{Error, recipe::Name, statistics};
 
 /// How long is waited for memory to settle after the load.
@@ -21,15 +24,8 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let (began, all) = (Instant::now(), cases.len() * lab.names.len());
     let (mut done, mut places) = (0, Vec::new());
     for case in &cases {
-        let set = match lab.set(case) {
-            Err(error @ Error::Missing { .. }) => {
-                lab.note(format!("{} is left out: {error}", case.name));
-                continue;
-            }
-            set => set?,
-        };
+        let Some(set) = lab.set_if_able(case)? else { continue };
         let records = set.zones.records as f64;
-        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
         places.push(case.name.clone());
         for subject in lab.subjects(&lab.names, 1) {
             lab.go_on()?;
@@ -46,21 +42,30 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             let before = server.process.pss() as f64;
             let count = lab.effort.queries.to_string();
             let words = ["--closed", WINDOW, "--count", &count, "--seconds", "600"].map(str::to_owned);
-            let result = match lab.load(&mut server, &set.queries, &words) {
+            let judged = validity::judged(lab, &format!("{}, {}", case.name, subject.label), |lab| {
+                let outcome = lab.load(&mut server, &set.queries, &words)?["outcome"].take();
+                let value = server.process.pss() as f64;
+                let raw = json!({
+                    "memory_of": subject.label, "at": case.name, "records": set.zones.records,
+                    "loaded_octets": before, "touched_octets": value, "outcome": outcome,
+                });
+                // The schedule is no matter, nor who is the limit: pages are touched or they are not.
+                let asked = json!({ "sent": outcome["sent"], "lost": outcome["lost"] });
+                Ok(Made { value, raw, outcome: asked, answers_all: true })
+            });
+            let judged = match judged {
                 Err(error @ Error::Server { .. }) => {
                     lab.note(format!("{}, {}: {error}", case.name, subject.label));
                     continue;
                 }
-                result => result?,
+                judged => judged?,
             };
-            let after = server.process.pss() as f64;
             loaded.push(&subject.label, &case.name, before / records);
-            touched.push(&subject.label, &case.name, after / records);
             whole.push(&subject.label, &case.name, before);
-            lab.record.raw.push(json!({
-                "memory_of": subject.label, "at": case.name, "records": set.zones.records, "loaded_octets": before,
-                "touched_octets": after, "outcome": result["outcome"],
-            }));
+            if let Some(Judged { value, conditions }) = judged {
+                let mark = Mark::of(0, &conditions);
+                touched.push_marked(&subject.label, &case.name, value / records, mark);
+            }
         }
         lab.record.blocks.kept += 1;
     }

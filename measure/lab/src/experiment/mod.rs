@@ -2,6 +2,7 @@
 //!
 //! * [`rates`]: staircases in blocks, processor time and memory, then [`latency`] at equal loads.
 //! * [`echo`]: echo servers of many models, processes and cores; [`limit`]: settings of the generator, and other generators.
+//! * [`validity`]: which runs count.
 //! * [`engine`]: the locks of the paper and others, in process.
 //! * [`scaling`]: the engine with more and more threads, and computed for more cores than there are.
 //! * [`updates`]: how fast they are taken, whether they are kept, and what queries suffer from them.
@@ -37,6 +38,7 @@ pub mod start;
 pub mod transfers;
 pub mod updates;
 mod usage;
+pub mod validity;
 mod values;
 
 use std::{
@@ -51,7 +53,8 @@ use std::{
 
 pub use generator::{Load, Outset};
 pub use servers::{Running, Subject};
-pub use values::{Values, duration, interval_text, point, table};
+pub use validity::Ledger;
+pub use values::{Mark, Values, duration, interval_text, point, table};
 
 use crate::{
     Error,
@@ -88,6 +91,8 @@ pub struct Lab {
     pub names: Vec<Name>,
     /// What came of it so far.
     pub record: Record,
+    /// What became of all runs.
+    pub validity: Ledger,
     /// When it began.
     pub began: Instant,
 }
@@ -98,6 +103,12 @@ impl Lab {
         if !self.recipe.measure.is_of_resolvers() {
             self.names = self.able(Role::Static, "");
         }
+        let measured = validity::watched_as_one(self, Lab::measure_all);
+        validity::finish(self);
+        measured
+    }
+
+    fn measure_all(&mut self) -> Result<(), Error> {
         match self.recipe.measure {
             crate::recipe::Measure::Rates => rates::run(self),
             crate::recipe::Measure::Memory => memory::run(self),
@@ -121,6 +132,14 @@ impl Lab {
             crate::recipe::Measure::Stale => resolvers::stale::run(self),
             crate::recipe::Measure::ColdCache => cold::run(self),
         }
+    }
+
+    /// Cores of servers and generator, each once.
+    pub fn used_cores(&self) -> Vec<usize> {
+        let mut cores = [&self.server_cores[..], &self.load_cores].concat();
+        cores.sort_unstable();
+        cores.dedup();
+        cores
     }
 
     /// Says what is going on.
@@ -156,11 +175,30 @@ impl Lab {
         round < self.effort.peer_runs || self.recipe.is_in_targets(name)
     }
 
-    /// Zones and queries of a case.
-    pub fn set(&self, case: &Case) -> Result<Set, Error> {
+    /// Zones and queries of a case; the record says how many they are and where they are from.
+    pub fn set(&mut self, case: &Case) -> Result<Set, Error> {
         let work = self.folder("generator")?;
         let store = Store { folder: &self.data, work: &work, bench: &self.programs.bench, stop: &self.stop };
-        store.set(case, &self.effort)
+        let set = store.set(case, &self.effort)?;
+        let zones = match set.zones.list.len() {
+            1 => String::new(),
+            count => format!("{count} zones, "),
+        };
+        self.record
+            .notes
+            .push(format!("{}: {zones}{} records, {}", case.name, set.zones.records, set.source));
+        Ok(set)
+    }
+
+    /// The same, nothing where a program is missing that they are made with: the case is left out, and a note says so.
+    pub fn set_if_able(&mut self, case: &Case) -> Result<Option<Set>, Error> {
+        match self.set(case) {
+            Err(error @ Error::Missing { .. }) => {
+                self.note(format!("{} is left out: {error}", case.name));
+                Ok(None)
+            }
+            set => set.map(Some),
+        }
     }
 
     /// A file of so many queries: laps of a recording, whose rare names differ from lap to lap.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bench::random::Random;
 
-use super::{Lab, Values};
+use super::{Lab, Mark, Values, validity};
 use crate::{Error, recipe::Name, record::Target, statistics};
 
 /// Order of the runs.
@@ -27,7 +27,7 @@ pub fn alternate(
         let mut failed = Vec::new();
         for &which in &order {
             lab.go_on()?;
-            match run(lab, which, round + 1) {
+            match validity::watched(lab, |lab| run(lab, which, round + 1)) {
                 Err(error @ (Error::Server { .. } | Error::Program { .. } | Error::Output { .. })) => {
                     lab.note(format!("{} is left out: {error}", labels[which]));
                     failed.push(which);
@@ -51,11 +51,20 @@ pub struct Pair<'a> {
     pub at: &'a str,
 }
 
-/// Adds the ratio of two to `ratios`, one value for each round that both have.
+/// Adds the ratio of two to `ratios`, one value for each round that both have. What the generator limited on one side says
+/// nothing certain of the ratio.
 pub fn divide(values: &Values, pair: &Pair<'_>, label: &str, ratios: &mut Values) {
-    let (ones, others) = (values.of(pair.one, pair.at), values.of(pair.other, pair.at));
-    for (one, other) in ones.iter().zip(others).filter(|(_, other)| **other > 0.0) {
-        ratios.push(label, pair.at, one / other);
+    let of = |name| {
+        let marks = values.marks(name, pair.at).iter().copied();
+        values.of(name, pair.at).iter().copied().zip(marks).collect::<Vec<(f64, Mark)>>()
+    };
+    let others = of(pair.other);
+    for (one, mark) in of(pair.one) {
+        let of_round = others.iter().find(|(value, other)| other.round == mark.round && *value > 0.0);
+        if let Some((other, of_other)) = of_round {
+            let is_at_least = mark.is_at_least || of_other.is_at_least;
+            ratios.push_marked(label, pair.at, one / other, Mark { is_at_least, ..mark });
+        }
     }
 }
 
@@ -123,6 +132,23 @@ pub fn echo_label(group: &str, at: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ratios_are_within_a_round() {
+        let mut values = Values::default();
+        for (who, round, value, is_at_least) in [
+            ("a", 1, 2.0, false),
+            ("a", 3, 6.0, false),
+            ("b", 2, 5.0, false),
+            ("b", 3, 3.0, true),
+            ("a", 4, 1.0, false),
+        ] {
+            values.push_marked(who, "", value, Mark { round, is_at_least, shares: None });
+        }
+        let mut ratios = Values::default();
+        divide(&values, &Pair { one: "a", other: "b", at: "" }, "a over b", &mut ratios);
+        assert_eq!((ratios.of("a over b", ""), ratios.at_least("a over b", "")), (&[2.0][..], 1));
+    }
 
     #[test]
     fn the_best_of_each_round() {

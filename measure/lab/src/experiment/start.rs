@@ -10,9 +10,12 @@ use std::{
 };
 
 use bench::random::Random;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Lab, Subject, Values, interval_text, table};
+use super::{
+    Lab, Mark, Subject, Values, interval_text, table,
+    validity::{self, Judged, Made},
+};
 use crate::{Error, data::Zones, error, place::Place, process, recipe::Name};
 
 /// How often is asked.
@@ -28,7 +31,6 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let mut places = Vec::new();
     for case in lab.recipe.cases.clone() {
         let set = lab.set(&case)?;
-        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
         places.push(case.name.clone());
         let pack = pack(lab, &set.zones)?;
         let mut starts: Vec<(Subject, Option<&Path>)> =
@@ -62,14 +64,21 @@ fn measure(
         let mut failed = Vec::new();
         for (subject, pack) in starts.iter() {
             lab.go_on()?;
-            warm(zones, *pack)?;
-            let mut server = lab.launch(subject, zones, *pack)?;
-            match server.wait(&lab.bed, &zones.question(), lab.effort.load_seconds, ASK_EVERY, &lab.stop) {
-                Ok(answered) => {
-                    let seconds = (answered - server.began).as_secs_f64();
-                    found.push(&subject.label, at, seconds);
-                    lab.record.raw.push(json!({ "start_of": subject.label, "at": at, "seconds": seconds }));
+            let label = format!("start {}, {}, {at}", run + 1, subject.label);
+            let judged = validity::judged(lab, &label, |lab| {
+                warm(zones, *pack)?;
+                let mut server = lab.launch(subject, zones, *pack)?;
+                let seconds = lab.effort.load_seconds;
+                let answered = server.wait(&lab.bed, &zones.question(), seconds, ASK_EVERY, &lab.stop)?;
+                let value = (answered - server.began).as_secs_f64();
+                let raw = json!({ "start_of": subject.label, "at": at, "seconds": value });
+                Ok(Made { value, raw, outcome: Value::Null, answers_all: false })
+            });
+            match judged {
+                Ok(Some(Judged { value, conditions })) => {
+                    found.push_marked(&subject.label, at, value, Mark::of(run, &conditions));
                 }
+                Ok(None) => {}
                 Err(error @ Error::Server { .. }) => {
                     failed.push(subject.label.clone());
                     lab.note(format!("{at}, {}: {error}", subject.label));

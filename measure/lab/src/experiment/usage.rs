@@ -45,6 +45,20 @@ impl Ticks {
     }
 }
 
+/// Seconds that each of these cores spent in soft interrupts so far, of which receiving is most; none where the system does not tell.
+pub fn softirq_seconds(cores: &[usize]) -> Vec<(usize, f64)> {
+    softirq_of(&fs::read_to_string("/proc/stat").unwrap_or_default(), cores)
+}
+
+fn softirq_of(stat: &str, cores: &[usize]) -> Vec<(usize, f64)> {
+    let of_line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let core = words.next()?.strip_prefix("cpu")?.parse::<usize>().ok()?;
+        Some((core, words.nth(6)?.parse::<f64>().ok()? / TICKS))
+    };
+    stat.lines().filter_map(of_line).filter(|(core, _)| cores.contains(core)).collect()
+}
+
 /// Columns are user, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen. The further ones repeat some.
 fn ticks_of(stat: &str, cores: &[usize]) -> Ticks {
     let mut sum = Ticks::default();
@@ -146,6 +160,7 @@ mod tests {
         let both = ticks_of(stat, &[0, 1]);
         assert_eq!(both, Ticks { busy: 29, idle: 135, stolen: 8 });
         assert_eq!((ticks_of(stat, &[7]), ticks_of("", &[0])), (Ticks::default(), Ticks::default()));
+        assert_eq!(softirq_of(stat, &[0, 1, 7]), [(0, 0.07), (1, 0.0)]);
         let mut sum = Ticks::default();
         sum.add_since(ticks_of(stat, &[0]), both);
         assert_eq!((sum.busy, sum.busy_share()), (10, 0.1));

@@ -2,22 +2,50 @@
 
 use std::collections::BTreeMap;
 
+use super::validity::{Conditions, quietness};
 use crate::{
     record::{Chart, Figure, Point, Role, Series, Table},
     statistics,
 };
 
+/// What is known of a value beside it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mark {
+    /// In which round it was measured: values of one round compare.
+    pub round: usize,
+    /// Whether it is known only that the value is at least so much, as the generator was the limit.
+    pub is_at_least: bool,
+    /// Shares of time stolen, and taken by others, where they were watched.
+    pub shares: Option<(f64, f64)>,
+}
+
+impl Mark {
+    /// Of a run in a round under these conditions, of whatever the generator does not limit.
+    pub fn of(round: usize, conditions: &Conditions) -> Mark {
+        Mark { round, is_at_least: false, shares: Some((conditions.stolen, conditions.others)) }
+    }
+}
+
 /// Values of one metric, by contender and by place in what varies.
 #[derive(Default)]
 pub struct Values {
     by: BTreeMap<(String, String), Vec<f64>>,
+    /// Of each value.
+    marks: BTreeMap<(String, String), Vec<Mark>>,
     order: Vec<(String, String)>,
 }
 
 impl Values {
-    /// Adds a value.
+    /// Adds a value, of which only its place in the order of rounds is known.
     pub fn push(&mut self, contender: &str, at: &str, value: f64) {
+        let round = self.of(contender, at).len();
+        self.push_marked(contender, at, value, Mark { round, ..Mark::default() });
+    }
+
+    /// Adds a value.
+    pub fn push_marked(&mut self, contender: &str, at: &str, value: f64, mark: Mark) {
         let key = (contender.to_owned(), at.to_owned());
+        self.marks.entry(key.clone()).or_default().push(mark);
         if !self.order.contains(&key) {
             self.order.push(key.clone());
         }
@@ -39,6 +67,16 @@ impl Values {
     /// The values of a contender at a place.
     pub fn of(&self, contender: &str, at: &str) -> &[f64] {
         self.by.get(&(contender.to_owned(), at.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
+    /// What is known of each of them.
+    pub fn marks(&self, contender: &str, at: &str) -> &[Mark] {
+        self.marks.get(&(contender.to_owned(), at.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
+    /// Of how many values it is known only that they are at least so much.
+    pub fn at_least(&self, contender: &str, at: &str) -> usize {
+        self.marks(contender, at).iter().filter(|mark| mark.is_at_least).count()
     }
 
     /// Contenders in the order in which they came.
@@ -70,8 +108,10 @@ impl Values {
                 },
                 interval: statistics::interval(&values),
                 coverage: statistics::coverage(values.len()),
-                at_least: 0,
-                quietness: None,
+                at_least: self.at_least(&key.0, &key.1),
+                quietness: quietness(
+                    &self.marks[key].iter().filter_map(|mark| mark.shares).collect::<Vec<_>>(),
+                ),
                 values,
             }
         };

@@ -83,7 +83,7 @@ effort! {
     rate_start: f64 = 50_000.0, (1.0..=1e8);
     /// Most the echoes of a block may differ.
     echo_spread: f64 = 0.05, (0.0..=10.0);
-    /// Most processor time that the hypervisor may take in a failed trial that counts.
+    /// Most of the used cores' time that the hypervisor may take in a run, or in a failed trial of a staircase, that counts.
     stolen_share: f64 = 0.005, (0.0..=1.0);
     /// How late the last reply of a trial may come, as share of its length.
     overtime_share: f64 = 0.01, (0.0..=1.0);
@@ -107,8 +107,8 @@ effort! {
     queries: usize = 1_000_000, (100..=20_000_000);
     /// Questions that all contenders are asked before they are timed.
     agreement: usize = 500, (0..=100_000);
-    /// Most of all cores' time that programs outside the experiment may take in a block of resolvers.
-    others_share: f64 = 1.0, (0.0..=1.0);
+    /// Most of all cores' time that programs outside the experiment may take in a run: a quiet system takes less than 1 %.
+    others_share: f64 = 0.02, (0.0..=1.0);
     /// Runs of each echo server, generator or start.
     runs: usize = 10, (1..=1000);
     /// Of these the first in which contenders take part that no target is about.

@@ -74,6 +74,11 @@ pub(super) fn explanation_text(explanation: &Explanation) -> String {
     text
 }
 
+/// What stands over the lines of [`server_text`].
+pub(super) fn server_heads() -> String {
+    format!("{:<24} {:<28} {:<24} {:<14} marks\n", "zone", "server", "address", "round trip")
+}
+
 pub(super) fn server_text(server: &ServerLine) -> String {
     let ServerLine { zone, name, address, rtt_us, timeouts, backoff_seconds, marks } = server;
     if address.is_empty() {

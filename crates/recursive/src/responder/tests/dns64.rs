@@ -2,7 +2,7 @@
 
 use super::{outcome, waiting, with_dns64};
 use crate::kit::name;
-use cache::Security::{Insecure, Secure};
+use cache::Security::{Bogus, Insecure, Secure};
 use resolve::Outcome;
 use wire::header::{AD, CD};
 use wire::iana::{rcode, rtype};
@@ -67,6 +67,9 @@ fn addresses_made_of_outcomes() {
         outcome(&[("a.x", rtype::CNAME, 60, &["b.x"]), ("b.x", rtype::A, 60, &["8.8.8.8"])], &[], Insecure);
     let silent = Outcome { rcode: rcode::SERVFAIL, edes: [Some(22), None], ..Outcome::default() };
     let bogus = Outcome { rcode: rcode::SERVFAIL, edes: [Some(6), None], ..Outcome::default() };
+    let unsigned = Outcome { edes: [Some(1), None], ..four.clone() };
+    let stale = Outcome { is_stale: true, edes: [Some(22), None], ..four.clone() };
+    let expired = Outcome { security: Some(Bogus), edes: [Some(7), None], ..four.clone() };
     let made = "NOERROR | a.x. 60 CNAME b.x., b.x. 25 AAAA 64:ff9b::808:808";
     let six = outcome(&[("a.x", rtype::AAAA, 60, &["2001:db8::6"])], &[], Insecure);
     for (first, second, expected) in [
@@ -74,6 +77,11 @@ fn addresses_made_of_outcomes() {
         (&silent, Some(&four), "NOERROR | a.x. 60 CNAME b.x., b.x. 60 AAAA 64:ff9b::808:808"),
         (&no_data, Some(&no_data), "NOERROR |  | x. 25 SOA x."),
         (&no_data, Some(&silent), "NOERROR"),
+        (&silent, Some(&silent), "SERVFAIL 22"),
+        (&silent, Some(&no_data), "NOERROR |  | x. 25 SOA x."),
+        (&no_data, Some(&unsigned), "NOERROR 1 | a.x. 60 CNAME b.x., b.x. 25 AAAA 64:ff9b::808:808"),
+        (&no_data, Some(&stale), "NOERROR 3 22 | a.x. 30 CNAME b.x., b.x. 25 AAAA 64:ff9b::808:808"),
+        (&no_data, Some(&expired), "SERVFAIL 7"),
         (
             &Outcome { rcode: rcode::REFUSED, ..Outcome::default() },
             Some(&four),

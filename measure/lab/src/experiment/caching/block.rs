@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{
     super::{
         Lab, Load, Outset, Running,
-        usage::{Others, Ticks, Time},
+        usage::{Ticks, Time},
+        validity::{Conditions, Watch},
     },
     Found, RELAY, RELAY_AGAIN, Spot,
     authorities::{Arrived, Authorities},
@@ -49,7 +50,7 @@ pub struct Cores {
 pub struct Block {
     pub walked: Vec<Walked>,
     /// The share of all cores' time that went to programs outside the experiment.
-    pub others: f64,
+    pub conditions: Conditions,
 }
 
 /// Measures a case. A contender that fails is left out with a note, and the block is discarded for the case.
@@ -96,7 +97,7 @@ fn staircases(
     order: &mut Random,
     found: &Found,
 ) -> Result<Block, Error> {
-    let (steal, others) = (Steal::new(), Others::new());
+    let (steal, watch) = (Steal::new(), Watch::begin(&lab.used_cores()));
     let before: Vec<Time> = running.iter().map(|(_, server)| Time::of(&server.process)).collect();
     let start = |(subject, server): &(super::Subject, super::Server)| {
         Load::start(lab, server, &spot.queries, &subject.label, outset(lab, spot, &subject.label, found))
@@ -122,7 +123,7 @@ fn staircases(
             json!({ "server": cores.server.busy_share(), "load": cores.load.busy_share() });
         walked.push(Walked { label: subject.label.clone(), staircase, arrived, cores });
     }
-    Ok(Block { walked, others: others.share() })
+    Ok(Block { walked, conditions: watch.end() })
 }
 
 /// Where a staircase begins: where it ended in the block before, or below what the same one reached in the case before.

@@ -1,6 +1,6 @@
 //! Runs that count, and values drawn from them.
 
-use super::outcome::Outcome;
+use super::{super::Mark, outcome::Outcome};
 use crate::recipe::{Cell, Shown};
 
 /// A run that counts.
@@ -11,6 +11,8 @@ pub struct Run {
     pub round: usize,
     /// What it said.
     pub outcome: Outcome,
+    /// What the machine did meanwhile.
+    pub mark: Mark,
 }
 
 /// All that was found.
@@ -41,6 +43,11 @@ impl Found {
     /// Values of a cell, one a round.
     pub fn values(&self, cell: usize, shown: Shown) -> Vec<f64> {
         self.of(cell).filter_map(|run| run.outcome.value(shown)).collect()
+    }
+
+    /// The same with what is known of the runs.
+    pub fn marked(&self, cell: usize, shown: Shown) -> Vec<(f64, Mark)> {
+        self.of(cell).filter_map(|run| Some((run.outcome.value(shown)?, run.mark))).collect()
     }
 
     /// Rates of one cell over those of another, one for each round that has both.

@@ -1,15 +1,14 @@
 //! `zonda-bench engine` in many variants: a small name server in process, with the locks of the paper and others.
 //!
 //! All variants of all panels alternate in rounds, each run a process of its own on the servers' cores and bounded in time.
-//! Ratios are those of one round. A run during which the hypervisor took more than `stolen-share` of the machine's time is
-//! made once more, and then discarded and counted.
+//! Ratios are those of one round. A run that the hypervisor or other programs disturbed is made
+//! again, and then discarded and counted ([`validity`]).
 //!
 //! * `outcome`: what a run says. * `found`: runs, and values drawn from them. * `report`: figures and charts.
-//! * `finding`: orders, targets, alarms. * `profile`: who waited for what. * `others`: what other programs took meanwhile.
+//! * `finding`: orders, targets, alarms. * `profile`: who waited for what.
 
 mod finding;
 mod found;
-mod others;
 mod outcome;
 mod profile;
 mod report;
@@ -19,21 +18,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench::machine::Steal;
 use serde_json::{Value, json};
 
 use self::{
     found::{Found, Run},
-    others::Others,
     outcome::Outcome,
 };
-use super::{Lab, runs};
+use super::{
+    Lab, Mark, runs,
+    validity::{self, Judged, Made},
+};
 use crate::{
     Error,
     process::{self, Process},
     recipe::{Cell, cells},
     record::Contender,
-    statistics,
 };
 
 /// The command, for messages.
@@ -42,11 +41,6 @@ const PROGRAM: &str = "zonda-bench engine";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often is looked whether a run has ended: rarely, as it has all cores.
 const LOOK: Duration = Duration::from_millis(10);
-/// Runs of a kind in a round, where the hypervisor disturbs the first.
-const ATTEMPTS: usize = 2;
-
-/// Of all cores' time; a quiet system takes less.
-const OTHERS_MOST: f64 = 0.05;
 
 /// Why runs of a variant failed, and where.
 struct Failure {
@@ -69,7 +63,10 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             return Ok(());
         }
         match measure(lab, &cell, &labels[which], round) {
-            Ok(outcome) => found.runs.extend(outcome.map(|outcome| Run { cell: which, round, outcome })),
+            Ok(judged) => found.runs.extend(judged.map(|Judged { value, conditions }| {
+                let mark = Mark::of(round, &conditions);
+                Run { cell: which, round, outcome: value, mark }
+            })),
             Err(error @ (Error::Program { .. } | Error::Output { .. })) => {
                 is_out[which] = true;
                 lab.say(&format!("{} fails", labels[which]));
@@ -92,7 +89,6 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         return Err(Error::Nobody);
     }
     lab.record.blocks.kept = found.runs.len();
-    note_others(lab);
     report::report(lab, &found);
     finding::report(lab, &found);
     profile::report(lab, &found);
@@ -129,41 +125,20 @@ fn failed(failures: &mut Vec<Failure>, variant: String, at: usize, error: &Error
     }
 }
 
-/// Says so where other programs had much of the machine.
-fn note_others(lab: &mut Lab) {
-    let shares = lab.record.raw.iter().filter_map(|raw| raw["others_share"].as_f64());
-    let share = statistics::median(&shares.collect::<Vec<_>>());
-    if share > OTHERS_MOST {
-        let percent = share * 100.0;
-        lab.note(format!(
-            "other programs had {percent:.0} % of all cores' time during half of the runs: rates say little, measure on a quiet machine"
-        ));
-    }
-}
-
-/// One run; nothing where it was disturbed.
-fn measure(lab: &mut Lab, cell: &Cell, label: &str, round: usize) -> Result<Option<Outcome>, Error> {
+/// One run; nothing where it was disturbed again and again.
+fn measure(lab: &mut Lab, cell: &Cell, label: &str, round: usize) -> Result<Option<Judged<Outcome>>, Error> {
     let command = command(lab, cell);
-    for attempt in 1..=ATTEMPTS {
-        let (steal, others) = (Steal::new(), Others::new());
+    validity::judged(lab, &format!("round {round}, {label}"), |lab| {
         let length = Duration::from_secs_f64(lab.effort.run_seconds + lab.effort.warm_seconds);
         let said = engine(lab, &command, length + PATIENCE)?;
-        let (stolen, others) = (steal.share(), others.share());
-        let raw: Value = serde_json::from_str(&said).map_err(|_| no_result())?;
-        let outcome = Outcome::of(&raw).ok_or_else(no_result)?;
-        let is_kept = stolen <= lab.effort.stolen_share;
-        lab.record.raw.push(json!({
+        let result: Value = serde_json::from_str(&said).map_err(|_| no_result())?;
+        let value = Outcome::of(&result).ok_or_else(no_result)?;
+        let raw = json!({
             "variant": cell.variant, "at": lab.recipe.panels[cell.panel].place(cell.value), "round": round,
-            "stolen_share": stolen, "others_share": others, "kept": is_kept, "result": outcome::without_lockers(raw),
-        }));
-        if is_kept {
-            return Ok(Some(outcome));
-        }
-        let percent = stolen * 100.0;
-        let why = format!("round {round}, {label}, attempt {attempt}: {percent:.1} % of the time was stolen");
-        lab.record.blocks.discarded.push(why);
-    }
-    Ok(None)
+            "result": outcome::without_lockers(result),
+        });
+        Ok(Made { value, raw, outcome: Value::Null, answers_all: false })
+    })
 }
 
 fn no_result() -> Error {

@@ -107,8 +107,18 @@ fn all_values(recipe: &Recipe, found: &Found, shown: Shown, baseline: Option<&st
     };
     for (which, cell) in found.cells.iter().enumerate() {
         let panel = &recipe.panels[cell.panel];
-        for value in cell_values(found, panel, which, shown).into_iter().filter(|_| is_of(panel)) {
-            values.push(&cell.variant, &panel.place(cell.value), value);
+        if !is_of(panel) {
+            continue;
+        }
+        let place = panel.place(cell.value);
+        if shown == Shown::Ratio {
+            for ratio in cell_values(found, panel, which, shown) {
+                values.push(&cell.variant, &place, ratio);
+            }
+        } else {
+            for (value, mark) in found.marked(which, shown) {
+                values.push_marked(&cell.variant, &place, value, mark);
+            }
         }
     }
     let names: Vec<String> = recipe.variants.iter().map(|variant| variant.name.clone()).collect();

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use super::{finding::verdict, *};
+use super::{super::Ledger, finding::verdict, *};
 use crate::{
     bed::{Bed, BedKind},
     contender::Programs,
@@ -100,6 +100,7 @@ least = 3.5
 runs = 6
 run-seconds = 0.1
 stolen-share = 1.0
+others-share = 1.0
 "#;
 
 /// The same for the recipes that ship: takes all that they ask for, and says what might be.
@@ -168,6 +169,7 @@ fn lab(folder: &Path, recipe: &str, script: &str) -> Lab {
         stop: Arc::new(AtomicBool::new(false)),
         names: Vec::new(),
         record,
+        validity: Ledger::default(),
         began: Instant::now(),
     }
 }
@@ -214,7 +216,7 @@ fn a_recipe_from_runs_to_report() {
     note(&["paper, changes, 1,000 writes/s: 90 % of the changes asked for were made"]);
     let notes = record.notes.iter().filter(|note| !note.starts_with("other programs had "));
     assert_eq!(notes.count(), 4, "{:?}", record.notes);
-    assert!(record.raw.iter().all(|raw| raw["others_share"].is_f64()));
+    assert!(record.raw.iter().all(|raw| raw["conditions"]["others_share"].is_f64()));
 
     let [target] = &record.targets[..] else { panic!("{:?}", record.targets) };
     assert_eq!((target.median.round(), target.verdict()), (4.0, "met"));
@@ -334,9 +336,14 @@ fn disturbed_runs_are_counted() {
     lab.effort.runs = 1;
     // Less than nothing can be stolen.
     lab.effort.stolen_share = -1.0;
-    run(&mut lab).unwrap();
-    assert_eq!((lab.record.blocks.kept, lab.record.blocks.discarded.len()), (0, 2 * (1 + 9 + 2 + 2)));
-    assert!(lab.record.blocks.discarded[0].contains("attempt 1: "), "{:?}", lab.record.blocks.discarded);
+    lab.measure().unwrap();
+    let runs = 1 + 9 + 2 + 2;
+    assert_eq!((lab.record.blocks.kept, lab.record.blocks.discarded.len()), (0, runs));
+    // A third of them may be made again, and each says how often it was made.
+    let stolen = &lab.record.validity.rules[0];
+    let counted = (stolen.rule.as_str(), stolen.broken, stolen.again, stolen.discarded);
+    assert_eq!(counted, ("stolen", runs + 6, 6, runs));
+    assert!(lab.record.blocks.discarded[0].contains("attempt 2: "), "{:?}", lab.record.blocks.discarded);
     assert!(lab.record.figures.is_empty() && lab.record.charts.is_empty());
 }
 

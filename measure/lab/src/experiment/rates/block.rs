@@ -4,12 +4,15 @@ use bench::{machine::Steal, random::Random};
 use serde_json::{Value, json};
 
 use super::{
-    super::{Load, Outset},
+    super::{
+        Load, Mark, Outset,
+        validity::{self, Bounds, Conditions, Decision, GENERATOR_BEHIND, Rule, Watch},
+    },
     ECHO_AGAIN, Found, Lab, Running, Spot,
 };
 use crate::{Error, contender::Server, process::Cpu, recipe::Name};
 
-/// Measures a block. A contender that fails is left out of the spot with a note, and the block is discarded: what the
+/// Measures a block, again where the machine was not quiet. A contender that fails is left out of the spot with a note, and the block is discarded: what the
 /// others did meanwhile does not compare.
 pub fn measure(
     lab: &mut Lab,
@@ -23,15 +26,26 @@ pub fn measure(
     if spot.names.is_empty() {
         return Ok(());
     }
-    match staircases(lab, spot, running, order) {
-        Ok(raw) => judge(lab, number, spot, raw, found),
-        Err(error) => {
-            lab.leave_out(running, &spot.at, error)?;
-            let gone =
-                spot.names.iter().find(|name| !running.iter().any(|(subject, _)| subject.name == **name));
-            let who = gone.map_or("a server", |name| name.text());
-            discard(lab, number, spot, &format!("{who} failed"));
-            spot.keep(running);
+    for attempt in 1.. {
+        let watch = Watch::begin(&lab.used_cores());
+        match staircases(lab, spot, running, order) {
+            Ok(raw) => {
+                let turn = Turn { number, attempt, conditions: watch.end() };
+                if judge(lab, &turn, spot, raw, found) != Decision::Again {
+                    return Ok(());
+                }
+                lab.go_on()?;
+            }
+            Err(error) => {
+                lab.leave_out(running, &spot.at, error)?;
+                lab.validity.failed();
+                let gone =
+                    spot.names.iter().find(|name| !running.iter().any(|(subject, _)| subject.name == **name));
+                let who = gone.map_or("a server", |name| name.text());
+                discard(lab, number, spot, &format!("{who} failed"));
+                spot.keep(running);
+                return Ok(());
+            }
         }
     }
     Ok(())
@@ -86,48 +100,83 @@ fn add_use(result: &mut Value, before: Cpu, server: &Server) {
     result["pss_octets"] = server.process.pss().into();
 }
 
-/// Keeps or discards a block.
-fn judge(lab: &mut Lab, number: usize, spot: &Spot, raw: Vec<(String, Value)>, found: &mut Found) {
+/// A block as it was made: its number, how often it was made, and what the machine did meanwhile.
+struct Turn {
+    number: usize,
+    attempt: usize,
+    conditions: Conditions,
+}
+
+/// Keeps a block, discards it or asks for it again.
+fn judge(lab: &mut Lab, turn: &Turn, spot: &Spot, raw: Vec<(String, Value)>, found: &mut Found) -> Decision {
     let rate = |result: &Value| result["rate"].as_f64().unwrap_or(0.0);
     let of =
         |label: &str| raw.iter().find(|(known, _)| known == label).map_or(0.0, |(_, result)| rate(result));
     let echoes = [of(Name::Echo.text()), of(ECHO_AGAIN)];
     let mean = f64::midpoint(echoes[0], echoes[1]);
-    let mut why = Vec::new();
-    if (echoes[0] - echoes[1]).abs() > lab.effort.echo_spread * mean {
-        why.push(format!("the echoes differ, {:.0} and {:.0}/s", echoes[0], echoes[1]));
-    }
-    for (label, result) in &raw {
-        if result["limit"] == "machine disturbed" {
-            why.push(format!("{label} was disturbed all the time"));
-        } else if rate(result) <= 0.0 {
-            why.push(format!("{label} held no rate"));
-        }
-    }
+    let (broken, why) = faults(lab, turn, echoes, &raw);
+    let decision = lab.validity.decide(&broken, turn.attempt, lab.record.quick);
     for (label, result) in &raw {
         let (rate, cpu) = (rate(result), &result["cpu_us_per_answer"]);
         let part = |name: &str| cpu[name].as_f64().unwrap_or(0.0);
         let limit = result["limit"].as_str().unwrap_or("");
         let (user, system) = (part("user"), part("system"));
         eprintln!("  {label}: {rate:.0}/s ({limit}), {user:.2} us user and {system:.2} us system an answer");
-        if why.is_empty() {
+        if decision == Decision::Counts {
             let who = if label == ECHO_AGAIN { Name::Echo.text() } else { label };
-            found.rated.rates.push(who, &spot.at, rate);
-            found.rated.user.push(who, &spot.at, user);
-            found.rated.system.push(who, &spot.at, system);
-            found.rated.pss.push(who, &spot.at, result["pss_octets"].as_f64().unwrap_or(0.0));
+            let mark = Mark::of(turn.number, &turn.conditions);
+            let rated = Mark { is_at_least: limit == GENERATOR_BEHIND, ..mark };
+            found.rated.rates.push_marked(who, &spot.at, rate, rated);
+            found.rated.user.push_marked(who, &spot.at, user, mark);
+            found.rated.system.push_marked(who, &spot.at, system, mark);
+            let pss = result["pss_octets"].as_f64().unwrap_or(0.0);
+            found.rated.pss.push_marked(who, &spot.at, pss, mark);
             if who != Name::Echo.text() {
-                found.rated.shares.push(who, &spot.at, rate / mean);
+                found.rated.shares.push_marked(who, &spot.at, rate / mean, rated);
             }
         }
     }
     let results: serde_json::Map<String, Value> = raw.into_iter().collect();
-    lab.record.raw.push(json!({ "block": number, "at": spot.at, "discarded": why, "results": results }));
-    if why.is_empty() {
-        lab.record.blocks.kept += 1;
-    } else {
-        discard(lab, number, spot, &why.join("; "));
+    let mut raw = json!({ "block": turn.number, "at": spot.at, "discarded": why, "results": results });
+    validity::write_down(&mut raw, &turn.conditions, &broken, decision == Decision::Counts);
+    lab.record.raw.push(raw);
+    match decision {
+        Decision::Counts => {
+            lab.validity.count(&turn.conditions);
+            lab.record.blocks.kept += 1;
+        }
+        Decision::Again => eprintln!("  again: {}", why.join("; ")),
+        Decision::Discarded => discard(lab, turn.number, spot, &why.join("; ")),
     }
+    decision
+}
+
+/// The rules that a block broke, and how. Time stolen is judged by trial: a staircase leaves out those that were disturbed.
+fn faults(lab: &Lab, turn: &Turn, echoes: [f64; 2], raw: &[(String, Value)]) -> (Vec<Rule>, Vec<String>) {
+    let bounds = Bounds::of(lab);
+    let of_block = Conditions { stolen: 0.0, ..turn.conditions.clone() };
+    let mut broken = bounds.broken(&of_block);
+    let mut why: Vec<String> =
+        broken.iter().map(|&rule| bounds.words(&[rule], &of_block)).filter(|why| !why.is_empty()).collect();
+    if (echoes[0] - echoes[1]).abs() > bounds.echoes * f64::midpoint(echoes[0], echoes[1]) {
+        broken.push(Rule::Echoes);
+        why.push(format!("the echoes differ, {:.0} and {:.0}/s", echoes[0], echoes[1]));
+    }
+    for (label, result) in raw {
+        if result["limit"] == "machine disturbed" {
+            broken.push(Rule::Stolen);
+            why.push(format!("{label} was disturbed all the time"));
+        } else if result["rate"].as_f64().unwrap_or(0.0) <= 0.0 {
+            broken.push(Rule::Failed);
+            why.push(format!("{label} held no rate"));
+        }
+        if result["limit"] == GENERATOR_BEHIND {
+            broken.push(Rule::Generator);
+        }
+    }
+    broken.sort_unstable();
+    broken.dedup();
+    (broken, why)
 }
 
 fn discard(lab: &mut Lab, number: usize, spot: &Spot, why: &str) {

@@ -149,14 +149,7 @@ pub fn workers(lab: &mut Lab) -> Vec<usize> {
 /// Data of a case, reply sizes, and the contenders that came up and were compared; `None` where the data cannot be made or
 /// nobody came up.
 fn prepare(lab: &mut Lab, case: &Case) -> Result<Option<(Set, PathBuf, Running)>, Error> {
-    let set = match lab.set(case) {
-        Err(error @ Error::Missing { .. }) => {
-            lab.note(format!("{} is left out: {error}", case.name));
-            return Ok(None);
-        }
-        set => set?,
-    };
-    lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
+    let Some(set) = lab.set_if_able(case)? else { return Ok(None) };
     match lab.prepare(case, &set) {
         Ok((sizes, running)) => Ok(Some((set, sizes, running))),
         Err(error @ Error::Nobody) => {

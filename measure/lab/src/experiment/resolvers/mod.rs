@@ -21,7 +21,7 @@ use std::{net::Ipv4Addr, path::PathBuf};
 use bench::random::Random;
 use clients::{Clients, Said};
 
-use super::{Lab, Subject, caching::authorities};
+use super::{Lab, Subject, caching::authorities, validity};
 use crate::{
     Error,
     contender::{Bounds, Resolving, Role, Server},
@@ -111,7 +111,7 @@ fn each(
             }
             let text = format!("{}, round {} of {rounds}", name.text(), round + 1);
             lab.say_left(&text, began, done, all.saturating_sub(done));
-            match measure(lab, name, round) {
+            match validity::watched(lab, |lab| measure(lab, name, round)) {
                 Ok(()) => left.push(name),
                 Err(error @ (Error::Server { .. } | Error::Program { .. } | Error::Output { .. })) => {
                     lab.note(format!("{} is left out: {error}", name.text()));

@@ -66,14 +66,7 @@ struct Found {
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let (mut places, mut ways) = (Vec::new(), Vec::new());
     for case in lab.recipe.cases.clone() {
-        let set = match lab.set(&case) {
-            Err(error @ Error::Missing { .. }) => {
-                lab.note(format!("{} is left out: {error}", case.name));
-                continue;
-            }
-            set => set?,
-        };
-        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
+        let Some(set) = lab.set_if_able(&case)? else { continue };
         places.push((case, set));
     }
     let primary = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -12,7 +12,6 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    path::PathBuf,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -31,14 +30,14 @@ use wire::NameBuf;
 use super::{
     super::{
         Lab, Values, interval_text, runs, table,
-        updates::{LIMIT, Taker},
+        updates::{LIMIT, Place, Taker},
     },
     apexes, histories,
 };
 use crate::{
     Error,
     contender::{self, Role, Server},
-    data::{Set, Zones},
+    data::Zones,
     recipe::Name,
     record::Figure,
     statistics,
@@ -78,12 +77,6 @@ struct Way {
     direction: Direction,
 }
 
-struct Place {
-    name: String,
-    set: Set,
-    updates: PathBuf,
-}
-
 /// Values by metric.
 #[derive(Default)]
 struct Found {
@@ -103,14 +96,7 @@ const METRICS: [(&str, &str, bool); 7] = [
 
 /// Measures all directions.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
-    let mut places = Vec::new();
-    for case in lab.recipe.cases.clone() {
-        let set = lab.set(&case)?;
-        let updates = lab.updates(&set.zones, lab.effort.updates)?;
-        let (zones, records) = (set.zones.list.len(), set.zones.records);
-        lab.record.notes.push(format!("{}: {zones} zones, {records} records, {}", case.name, set.source));
-        places.push(Place { name: case.name, set, updates });
-    }
+    let places = lab.updated_places()?;
     let ways = ways(lab, &places);
     let label = |way: &Way| {
         let who = way.name.map_or(LIMIT, Name::text);

@@ -154,7 +154,6 @@ fn places(lab: &mut Lab, rates: &[u32]) -> Result<Vec<Place>, Error> {
     for case in lab.recipe.cases.clone() {
         let set = lab.set(&case)?;
         let script = Script::read(&lab.updates(&set.zones, count)?)?;
-        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
         places.push(Place { case, set, script });
     }
     Ok(places)

@@ -93,7 +93,6 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let mut found = Found::default();
     for case in lab.recipe.cases.clone() {
         let set = lab.set(&case)?;
-        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
         for &name in &names {
             lab.go_on()?;
             lab.say(&format!("{}, {}", name.text(), case.name));

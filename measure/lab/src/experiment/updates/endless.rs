@@ -90,8 +90,6 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let mut found = Found::default();
     for case in lab.recipe.cases.clone() {
         let set = lab.set(&case)?;
-        let text = format!("{}: {} records, {}", case.name, set.zones.records, set.source);
-        lab.record.notes.push(text);
         let mut series = Vec::new();
         for &name in &names {
             lab.go_on()?;

@@ -18,7 +18,7 @@ pub mod single;
 
 use std::{
     net::SocketAddr,
-    path::Path,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
@@ -29,10 +29,10 @@ use super::{Lab, Subject};
 use crate::{
     Error,
     contender::{self, Role, Server},
-    data::Zones,
+    data::{Set, Zones},
     error::ServerProblem,
     process::Process,
-    recipe::Name,
+    recipe::{Case, Name},
 };
 
 /// The limit program's name in results.
@@ -41,6 +41,16 @@ pub const LIMIT: &str = "limit";
 const ASK_EVERY: Duration = Duration::from_millis(20);
 /// Any request: a header alone.
 const REQUEST: [u8; 12] = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// A case, and changes of its zones.
+pub struct Place {
+    /// The case's name.
+    pub name: String,
+    /// Zones.
+    pub set: Set,
+    /// A file of updates of them ([`script`]).
+    pub updates: PathBuf,
+}
 
 /// Who takes updates: a server, or the limit program, which keeps each and does nothing else.
 pub enum Taker {
@@ -102,6 +112,17 @@ impl Lab {
             }
         }
         able
+    }
+
+    /// All cases, with as many updates as the recipe's effort has.
+    pub fn updated_places(&mut self) -> Result<Vec<Place>, Error> {
+        let cases = self.recipe.cases.clone();
+        let place = |case: Case| {
+            let set = self.set(&case)?;
+            let updates = self.updates(&set.zones, self.effort.updates)?;
+            Ok(Place { name: case.name, set, updates })
+        };
+        cases.into_iter().map(place).collect()
     }
 
     /// A contender in a role.

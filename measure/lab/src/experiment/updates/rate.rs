@@ -3,16 +3,15 @@
 //! In each round every way has one run, in random order, with a server that was started for it; in the same round are runs
 //! of the limit program, which keeps each update and does nothing else, and of the disk alone.
 
-use std::{collections::BTreeMap, path::PathBuf, thread, time::Duration};
+use std::{collections::BTreeMap, thread, time::Duration};
 
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{LIMIT, Taker, failures, honesty, key_words};
+use super::{LIMIT, Place, Taker, failures, honesty, key_words};
 use crate::{
     Error,
     contender::Role,
-    data::Set,
     error,
     experiment::{
         Lab, Values, interval_text,
@@ -55,13 +54,6 @@ impl Way {
     }
 }
 
-/// What a case changes.
-struct Place {
-    name: String,
-    set: Set,
-    updates: PathBuf,
-}
-
 #[derive(Default)]
 struct Found {
     rates: Values,
@@ -82,7 +74,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     if names.is_empty() {
         return Err(Error::Nobody);
     }
-    let places = places(lab)?;
+    let places = lab.updated_places()?;
     let ways = ways(lab, &names, places.len());
     let mut found = Found::default();
     let labels: Vec<String> =
@@ -112,19 +104,6 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     }
     report(lab, &names_at, &found);
     check(lab, &names, &places)
-}
-
-fn places(lab: &mut Lab) -> Result<Vec<Place>, Error> {
-    let (cases, count) = (lab.recipe.cases.clone(), lab.effort.updates);
-    let mut places = Vec::new();
-    for case in &cases {
-        let set = lab.set(case)?;
-        let updates = lab.updates(&set.zones, count)?;
-        let (zones, records) = (set.zones.list.len(), set.zones.records);
-        lab.record.notes.push(format!("{}: {zones} zones, {records} records, {}", case.name, set.source));
-        places.push(Place { name: case.name.clone(), set, updates });
-    }
-    Ok(places)
 }
 
 /// Each contender in all places and ways; the limit program once for each number in flight.
