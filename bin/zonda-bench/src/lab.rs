@@ -1,11 +1,13 @@
 //! `zonda-bench lab`.
 
+mod all;
+mod copies;
 mod experiment;
 mod records;
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 /// Options of the laboratory.
 #[derive(Args)]
@@ -15,12 +17,26 @@ pub struct Arguments {
     #[command(flatten)]
     experiment: experiment::Experiment,
     #[command(subcommand)]
-    command: Option<records::Command>,
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every recipe, one after the other; goes on where it was interrupted.
+    #[command(after_help = all::EXAMPLES)]
+    All(Box<all::Recipes>),
+    /// Measure the server beside a copy of itself, or a dearer one, again and again: what do intervals claim?
+    #[command(name = "self", after_help = copies::EXAMPLES)]
+    Copies(Box<copies::Copies>),
+    #[command(flatten)]
+    Records(records::Command),
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, bench::Error> {
     Ok(match arguments.command {
-        Some(command) => records::run(command),
+        Some(Command::All(recipes)) => all::run(*recipes),
+        Some(Command::Copies(copies)) => copies::run(*copies),
+        Some(Command::Records(command)) => records::run(command),
         None => experiment::run(arguments.experiment),
     })
 }

@@ -1,4 +1,4 @@
-//! `lab compare` and `lab report` as a user runs them, on records written by hand.
+//! `lab compare`, `lab report`, `lab history`, `lab draw` and `lab all` as a user runs them, on records written by hand.
 #![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path, process::Command};
@@ -65,4 +65,55 @@ fn complains() {
     let (status, _, errors) = lab(&["report", &folder.path().display().to_string()]);
     assert!(status == 1 && errors.contains("missing field `title`"), "{errors}");
     assert_eq!(lab(&["compare", &whole]).0, 2);
+}
+
+#[test]
+fn shows_a_figure_over_records() {
+    let folder = tempfile::tempdir().unwrap();
+    result(folder.path(), "a", 100_000.0);
+    result(folder.path(), "b", 120_000.0);
+    let all = folder.path().display().to_string();
+    let page = folder.path().join("history.html").display().to_string();
+    let (status, text, errors) = lab(&["history", "root", &all, "--page", &page]);
+    assert_eq!((status, &*errors), (0, ""));
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("  2026-01-02")).collect();
+    assert!(
+        rows.len() == 2 && rows[0].contains("100,000  [99,000, 101,000]") && rows[1].ends_with("  b"),
+        "{text}"
+    );
+    assert!(fs::read_to_string(page).unwrap().contains("<h1>root over time</h1>"));
+    let (_, text, _) = lab(&["history", "root", &all, "--contender", "zonda", "--metric", "rate", "--json"]);
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["lines"][0]["values"][1]["median"], 120_000.0);
+    let (status, _, errors) = lab(&["history", "root", &all, "--metric", "speed"]);
+    assert!(status == 1 && errors.contains("no metric `speed`; there are: `rate`"), "{errors}");
+}
+
+#[test]
+fn draws_what_has_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = result(folder.path(), "a", 100_000.0);
+    let chart = folder.path().join("chart.svg").display().to_string();
+    let (status, text, errors) = lab(&["draw", &result, "--chart", &chart]);
+    assert_eq!((status, &*errors), (0, ""));
+    assert!(text.contains("! left out: Memory after the load: no record of memory\n"), "{text}");
+    assert!(
+        text.contains(
+            "! left out: Processor time an answer: the record of root has no user CPU and system CPU\n"
+        ),
+        "{text}"
+    );
+    assert!(fs::read_to_string(chart).unwrap().contains("100k"));
+    assert_eq!(lab(&["draw", &result]).0, 2, "nothing to draw is asked for");
+}
+
+#[test]
+fn a_run_of_all_says_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("all").display().to_string();
+    let (status, text, _) = lab(&["all", "--plan", "--only", "root,start", "--out", &out]);
+    assert!(status == 0 && text.contains("0 of 2 recipes have a record of this commit"), "{text}");
+    assert!(text.starts_with("root   open       about ") && !Path::new(&out).exists(), "{text}");
+    let (status, _, errors) = lab(&["all", "--plan", "--only", "no-such"]);
+    assert!(status == 2 && errors.contains("no recipe no-such"), "{errors}");
 }

@@ -5,24 +5,31 @@
 //! * [`contender`]: the servers, each with the best settings that its makers document; [`data`]: zones and queries.
 //! * [`agreement`]: whether all answer alike; [`experiment`]: the measurements; [`statistics`]: what their values say
 //!   together.
-//! * [`run`](mod@run): a recipe from begin to end.
+//! * [`run`](mod@run): a recipe from begin to end; [`all`]: one after the other; [`copies`]:
+//!   a server beside a copy of itself, the laboratory's own test.
 //! * [`record`]: what an experiment leaves behind; reports and comparisons read nothing else.
 //! * [`file`](mod@file): records as files; [`published`]: what the sources of the recipes published.
-//! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other.
+//! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other;
+//!   [`history`](mod@history): a figure over all [`records`] of a recipe; [`mod@draw`]: what the README shows.
 //! * [`trace`]: the chart of what a capture holds.
-//! * [`figures`], [`machine`], [`number`], [`escape`]: what these share.
+//! * [`figures`], [`machine`], [`number`], [`escape`], [`commit`]: what these share.
 
 pub mod agreement;
+pub mod all;
 pub mod bed;
 pub mod chart;
+pub mod commit;
 pub mod compare;
 pub mod contender;
+pub mod copies;
 pub mod data;
+pub mod draw;
 mod error;
 pub mod escape;
 pub mod experiment;
 pub mod figures;
 pub mod file;
+pub mod history;
 pub mod machine;
 pub mod number;
 pub mod place;
@@ -30,6 +37,7 @@ pub mod process;
 pub mod published;
 pub mod recipe;
 pub mod record;
+pub mod records;
 pub mod report;
 pub mod run;
 pub mod statistics;

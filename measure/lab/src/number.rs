@@ -60,9 +60,16 @@ fn thousands(value: f64) -> String {
     out
 }
 
+/// The number that [`long`] or a person wrote: thousands may be apart.
+pub fn parsed(text: &str) -> Option<f64> {
+    let is_digits =
+        !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit() || ",.".contains(letter));
+    text.replace(',', "").parse().ok().filter(|_| is_digits)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{long, short};
+    use super::{long, parsed, short};
 
     #[test]
     fn as_people_read_them() {
@@ -74,5 +81,14 @@ mod tests {
         );
         let texts = [0.0, 0.9312, 1.0, 43.25, 99.999, 123.4, 1_234_567.8, -1000.0, f64::NAN].map(long);
         assert_eq!(texts, ["0", "0.9312", "1.000", "43.2", "100", "123", "1,234,568", "-1,000", "–"]);
+    }
+
+    #[test]
+    fn read_back() {
+        assert_eq!(
+            [parsed("8,541,503"), parsed("0.97"), parsed("5")],
+            [Some(8_541_503.0), Some(0.97), Some(5.0)]
+        );
+        assert!(["", "about 0.5", "-1", "1e3", "inf", "."].iter().all(|text| parsed(text).is_none()));
     }
 }

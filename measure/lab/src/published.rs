@@ -2,12 +2,15 @@
 //!
 //! Values are those of tables and of texts. Where a source only draws a value, its text is all there is: nothing is read
 //! off a plot.
+//!
+//! Of what is the same thing as a figure of ours a `[[published.beside]]` says which: the report has both in a row, with
+//! their ratio. Its value is named by the cells that it comes from, so that it stands in the file once.
 
 use serde::Deserialize;
 
 use crate::{
     number,
-    record::{Published, Record},
+    record::{Beside, Chart, Published, Record, Table},
 };
 
 /// Files by the names of their recipes; some have several.
@@ -41,8 +44,9 @@ const FILES: [(&str, &str); 26] = [
 ];
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
-    published: Vec<Published>,
+    published: Vec<Source>,
     /// Rows that this machine adds.
     #[serde(default)]
     here: Vec<Here>,
@@ -59,13 +63,51 @@ struct Here {
     at: String,
 }
 
+/// A source as it stands in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Source {
+    source: String,
+    note: String,
+    #[serde(default)]
+    tables: Vec<Table>,
+    #[serde(default)]
+    charts: Vec<Chart>,
+    #[serde(default)]
+    beside: Vec<Key>,
+}
+
+/// A value of a source with the key of our figure.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    what: String,
+    /// The number, as it stands in a table or in the note of the source.
+    cell: String,
+    /// What it is divided by, likewise.
+    over: Option<String>,
+    /// What it is multiplied with, for the unit: 0.01 of percents.
+    #[serde(default = "one")]
+    factor: f64,
+    #[serde(default)]
+    unit: String,
+    metric: String,
+    at: String,
+    #[serde(default)]
+    contenders: Vec<String>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
 /// What was published about the matter of `recipe`; nothing for recipes that no source has.
 pub fn of(recipe: &str) -> Vec<Published> {
     FILES.iter().filter(|(name, _)| *name == recipe).flat_map(|(_, text)| parse(text)).collect()
 }
 
 fn parse(text: &str) -> Vec<Published> {
-    file(text).published
+    file(text).published.into_iter().map(published).collect()
 }
 
 fn file(text: &str) -> File {
@@ -85,6 +127,20 @@ pub fn add_here(record: &mut Record) {
         let row = vec![format!("here: {} {version}", here.contender).trim().to_owned(), number::long(median)];
         let tables = record.published.iter_mut().flat_map(|published| &mut published.tables);
         tables.filter(|table| table.title == here.table).for_each(|table| table.rows.push(row.clone()));
+    }
+}
+
+fn published(source: Source) -> Published {
+    let Source { source, note, tables, charts, beside } = source;
+    Published { source, note, tables, charts, beside: beside.into_iter().map(Key::resolved).collect() }
+}
+
+impl Key {
+    fn resolved(self) -> Beside {
+        let parsed = |cell: &str| number::parsed(cell).expect("a test reads all cells that are named");
+        let value = parsed(&self.cell) / self.over.as_deref().map_or(1.0, parsed) * self.factor;
+        let Key { what, unit, metric, at, contenders, .. } = self;
+        Beside { what, value, unit, metric, at, contenders }
     }
 }
 
@@ -154,5 +210,24 @@ mod tests {
                 assert!(cells.contains(&&text), "{}: {text} is in no table", published.source);
             }
         }
+    }
+
+    /// Each value that ours stands beside is in its source's tables or note, in the cells that it names.
+    #[test]
+    fn values_beside_ours_are_those_of_their_sources() {
+        let mut count = 0;
+        for source in FILES.iter().flat_map(|(_, text)| file(text).published) {
+            let cells = source.tables.iter().flat_map(|table| table.rows.iter().flatten());
+            let words: Vec<&str> =
+                cells.chain([&source.note]).flat_map(|text| text.split([' ', '\n'])).collect();
+            for key in &source.beside {
+                for cell in [Some(&key.cell), key.over.as_ref()].into_iter().flatten() {
+                    assert!(words.contains(&&**cell), "{}: {cell} is nowhere", key.what);
+                    assert!(number::parsed(cell).is_some_and(|value| value > 0.0), "{}: {cell}", key.what);
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 20, "{count}");
     }
 }

@@ -63,6 +63,13 @@ pub struct Record {
     pub raw: Vec<Value>,
 }
 
+impl Record {
+    /// The commit that it was made at, with `-dirty` behind it where the tree had changes; empty where it does not say.
+    pub fn commit(&self) -> &str {
+        self.machine["commit"].as_str().unwrap_or_default()
+    }
+}
+
 /// A server that took part.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Contender {
@@ -391,4 +398,24 @@ pub struct Published {
     /// Its charts.
     #[serde(default)]
     pub charts: Vec<Chart>,
+    /// Those of its values that figures of ours stand beside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
+}
+
+/// A value that was published, and which of our figures is the same thing.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Beside {
+    /// What it is of, in the source's words.
+    pub what: String,
+    /// The value.
+    pub value: f64,
+    /// Its unit, as those of figures; where that of our figure is another, no ratio is made.
+    pub unit: String,
+    /// Metric of our figure.
+    pub metric: String,
+    /// Place of our figure.
+    pub at: String,
+    /// Whose figures of ours; all that have one where it is empty.
+    pub contenders: Vec<String>,
 }

@@ -10,6 +10,7 @@ use std::{
 use crate::{
     Error,
     bed::{Bed, BedKind},
+    commit,
     contender::Programs,
     error,
     experiment::{Lab, Ledger, table},
@@ -136,6 +137,7 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
     let mut machine = bench::machine::describe();
     // The record has the command line itself, without paths.
     machine.as_object_mut().map(|machine| machine.remove("command"));
+    machine["commit"] = commit::here().into();
     machine["bed"] = bed.name().into();
     machine["receiving"] = bed.receiving.clone().into();
     machine["scale"] = scale.into();
@@ -221,6 +223,12 @@ fn before(options: &Options, wanted: &[Name]) -> Result<PathBuf, Error> {
         Some(path) if !path.is_file() => fault(format!("{} is no file", path.display())),
         Some(path) => fs::canonicalize(path).map_err(error::file(path, "find")),
     }
+}
+
+/// The server under test, where no recipe is run.
+pub fn server(asked: Option<&Path>) -> Result<PathBuf, Error> {
+    let bench = env::current_exe().map_err(|cause| Error::System { action: "find this program", cause })?;
+    zonda(asked, &bench)
 }
 
 /// The server under test: where the user says, beside this program, or on the path.

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
 };
@@ -11,7 +11,7 @@ use bench::cores::Cores;
 use clap::{Args, ValueEnum};
 use lab::{
     bed::BedKind,
-    recipe::{self, Form, Name},
+    recipe::{self, Form, Name, Recipe},
     run::{self, Options},
     summary,
 };
@@ -51,15 +51,6 @@ pub struct Experiment {
     /// Result folder [default: lab-results/RECIPE-TIME].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Folder of generated zones, kept for the next run.
-    #[arg(long, value_name = "DIR", default_value = "lab-results/data")]
-    data: PathBuf,
-    /// What lies between generator and server: two network namespaces (needs root), or the loopback interface.
-    #[arg(long, value_enum, value_name = "BED", default_value = "auto")]
-    bed: Bed,
-    /// The zonda program [default: beside this one, or on the path].
-    #[arg(long, value_name = "PATH")]
-    zonda: Option<PathBuf>,
     /// Another build of zonda, such as the one before a change: takes part beside this one, as `before`.
     #[arg(long, value_name = "PATH")]
     before: Option<PathBuf>,
@@ -72,6 +63,22 @@ pub struct Experiment {
     /// Blocks, or runs of each kind.
     #[arg(long, value_name = "N")]
     blocks: Option<usize>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of experiments that do not depend on the recipe.
+#[derive(Args, Clone)]
+pub struct Common {
+    /// Folder of generated zones, kept for the next run.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/data")]
+    data: PathBuf,
+    /// What lies between generator and server: two network namespaces (needs root), or the loopback interface.
+    #[arg(long, value_enum, value_name = "BED", default_value = "auto")]
+    bed: Bed,
+    /// The zonda program [default: beside this one, or on the path].
+    #[arg(long, value_name = "PATH")]
+    zonda: Option<PathBuf>,
     /// Cores of the servers [default: all but the generator's].
     #[arg(long, value_name = "LIST")]
     cpus_server: Option<Cores>,
@@ -82,7 +89,7 @@ pub struct Experiment {
 
 /// Beds.
 #[derive(Clone, Copy, ValueEnum)]
-enum Bed {
+pub enum Bed {
     /// veth where that is permitted, else loopback.
     Auto,
     /// Two network namespaces joined by a veth pair.
@@ -107,15 +114,43 @@ pub fn run(arguments: Experiment) -> ExitCode {
         (Some(name), _) => show(name),
         (None, false) => experiment(arguments),
     };
-    done.unwrap_or_else(|error| {
-        eprintln!("zonda-bench: {error}");
-        match error {
-            lab::Error::Option { .. } | lab::Error::Recipe { .. } | lab::Error::NoRecipe { .. } => {
-                ExitCode::from(2)
-            }
-            _ => ExitCode::FAILURE,
+    done.unwrap_or_else(|error| failed(&error))
+}
+
+/// Says what went wrong; the exit status of it.
+pub fn failed(error: &lab::Error) -> ExitCode {
+    eprintln!("zonda-bench: {error}");
+    match error {
+        lab::Error::Option { .. } | lab::Error::Recipe { .. } | lab::Error::NoRecipe { .. } => {
+            ExitCode::from(2)
         }
-    })
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Cores that the servers of a recipe have on this machine.
+pub fn cores(recipe: &Recipe) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if recipe.uses_all_cores() { cores } else { cores.saturating_sub(1).max(1) }
+}
+
+/// The form that two options ask for.
+pub fn form(quick: bool, check: bool) -> Form {
+    match (quick, check) {
+        (_, true) => Form::Check,
+        (true, _) => Form::Quick,
+        _ => Form::Full,
+    }
+}
+
+/// A flag that is set once the user wants an end.
+pub fn stop() -> Result<Arc<AtomicBool>, lab::Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        let installed = signal_hook::flag::register(signal, Arc::clone(&stop));
+        installed.map_err(|cause| lab::Error::System { action: "install a signal handler", cause })?;
+    }
+    Ok(stop)
 }
 
 fn list() -> Result<ExitCode, lab::Error> {
@@ -131,9 +166,7 @@ fn show(name: &str) -> Result<ExitCode, lab::Error> {
     let text = recipe::text(name).ok_or_else(|| lab::Error::NoRecipe { name: name.to_owned() })?;
     print!("{text}");
     let recipe = recipe::find(name)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let cores = if recipe.uses_all_cores() { cores } else { cores.saturating_sub(1).max(1) };
-    let minutes = |form| (recipe.estimate(form, cores) / 60.0).max(1.0);
+    let minutes = |form| (recipe.estimate(form, cores(&recipe)) / 60.0).max(1.0);
     // Beside the file, which is copied: how long it takes is this machine's matter.
     eprintln!(
         "zonda-bench: on this machine about {:.0} min, --quick {:.0}",
@@ -160,37 +193,43 @@ fn experiment(arguments: Experiment) -> Result<ExitCode, lab::Error> {
         return Err(lab::Error::Option { option, rule: rule.to_owned() });
     }
     let recipe = recipe::find(arguments.recipe.as_deref().unwrap_or_default())?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        let installed = signal_hook::flag::register(signal, Arc::clone(&stop));
-        installed.map_err(|cause| lab::Error::System { action: "install a signal handler", cause })?;
-    }
-    let done = run::run(Options {
-        recipe,
-        form: match (arguments.quick, arguments.check) {
-            (_, true) => Form::Check,
-            (true, _) => Form::Quick,
-            _ => Form::Full,
-        },
-        out: arguments.out,
-        data: arguments.data,
-        bed: match arguments.bed {
-            Bed::Auto => BedKind::Auto,
-            Bed::Veth => BedKind::Veth,
-            Bed::Loopback => BedKind::Loopback,
-        },
-        zonda: arguments.zonda,
-        before: arguments.before,
-        contenders: arguments.contenders,
-        scale: arguments.scale,
-        blocks: arguments.blocks,
-        server_cores: arguments.cpus_server.map(|cores| cores.list().to_vec()),
-        load_cores: arguments.cpus_load.map(|cores| cores.list().to_vec()),
-        command: command_line(),
-        stop,
-    })?;
+    let form = form(arguments.quick, arguments.check);
+    let options = arguments.common.options(recipe, form, arguments.out, stop()?);
+    let Experiment { before, contenders, scale, blocks, .. } = arguments;
+    let done = run::run(Options { before, contenders, scale, blocks, ..options })?;
     print!("{}", summary::with_place(&done.record, &done.folder, WIDTH));
     Ok(ExitCode::SUCCESS)
+}
+
+impl Common {
+    /// The zonda program, where it is named.
+    pub fn zonda(&self) -> Option<&Path> {
+        self.zonda.as_deref()
+    }
+
+    /// Options of a recipe.
+    pub fn options(self, recipe: Recipe, form: Form, out: Option<PathBuf>, stop: Arc<AtomicBool>) -> Options {
+        Options {
+            recipe,
+            form,
+            out,
+            data: self.data,
+            bed: match self.bed {
+                Bed::Auto => BedKind::Auto,
+                Bed::Veth => BedKind::Veth,
+                Bed::Loopback => BedKind::Loopback,
+            },
+            zonda: self.zonda,
+            before: None,
+            contenders: None,
+            scale: None,
+            blocks: None,
+            server_cores: self.cpus_server.map(|cores| cores.list().to_vec()),
+            load_cores: self.cpus_load.map(|cores| cores.list().to_vec()),
+            command: command_line(),
+            stop,
+        }
+    }
 }
 
 /// The command line without the folders of paths.

@@ -1,13 +1,15 @@
-//! `zonda-bench lab compare` and `lab report`: what is done with records that experiments left.
+//! `zonda-bench lab compare`, `lab report`, `lab history` and `lab draw`: what is done with records that experiments left.
 
 use std::{
+    fs,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
+    sync::atomic::AtomicBool,
 };
 
-use clap::Subcommand;
-use lab::{compare, file, report, summary};
+use clap::{Args, Subcommand};
+use lab::{compare, draw, file, history, records, report, summary};
 
 /// Columns of the summary: those of a terminal that is not narrow.
 const WIDTH: usize = 100;
@@ -40,19 +42,77 @@ The report holds nothing that is not in record.json: it can be written anew at a
         /// The folder of the result, or the record in it.
         result: PathBuf,
     },
+    /// Show a figure over all records of a recipe, by time and commit.
+    #[command(after_help = "\
+Examples:
+  zonda-bench lab history root
+  zonda-bench lab history root --metric 'user CPU' --contender zonda --page history.html
+  zonda-bench lab history caching lab-results benches/records/lab --json
+Without --metric it is the first one of the newest record; the others are named at the end.")]
+    History(History),
+    /// Draw from records what the README shows: memory, start, rate and processor time beside each other; a picture of a report.
+    #[command(after_help = "\
+Examples:
+  zonda-bench lab draw --chart chart.svg
+  zonda-bench lab draw lab-results/all --chart chart.svg --picture report.png --of lab-results/all/root
+The newest records of the recipes memory, start and root are drawn, full ones before quick ones. The chart follows the
+reader's light or dark setting. The picture takes Chromium (Debian's package chromium); without, it is left out.")]
+    Draw(Draw),
+}
+
+/// Options of `lab draw`.
+#[derive(Args)]
+pub struct Draw {
+    /// Folders of results, or folders that hold such [default: benches/records/lab].
+    folders: Vec<PathBuf>,
+    /// The chart, an SVG file.
+    #[arg(long, value_name = "FILE", required_unless_present = "picture")]
+    chart: Option<PathBuf>,
+    /// The picture of a report, a PNG file.
+    #[arg(long, value_name = "FILE", requires = "of")]
+    picture: Option<PathBuf>,
+    /// The result whose report is in the picture.
+    #[arg(long, value_name = "DIR", requires = "picture")]
+    of: Option<PathBuf>,
+}
+
+/// Options of `lab history`.
+#[derive(Args)]
+pub struct History {
+    /// Name of the recipe.
+    recipe: String,
+    /// Folders of results, or folders that hold such [default: benches/records/lab].
+    folders: Vec<PathBuf>,
+    /// The figure: rate, share of echo, user CPU, ...
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
+    /// One contender instead of all.
+    #[arg(long, value_name = "NAME")]
+    contender: Option<String>,
+    /// One place of what varies, such as `2 workers`, instead of all.
+    #[arg(long, value_name = "PLACE")]
+    at: Option<String>,
+    /// One JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Write a page with charts, too.
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
 }
 
 pub fn run(command: Command) -> ExitCode {
     let done = match command {
-        Command::Compare { a, b, json } => compare::run(&a, &b, json),
-        Command::Report { result } => rewrite(result),
+        Command::Compare { a, b, json } => compare::run(&a, &b, json).map_err(|error| error.to_string()),
+        Command::Report { result } => rewrite(result).map_err(|error| error.to_string()),
+        Command::History(options) => over_time(options),
+        Command::Draw(options) => draw(&options),
     };
     match done {
         Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(cause) => failed(&format!("cannot write: {cause}")),
         },
-        Err(error) => failed(&error.to_string()),
+        Err(problem) => failed(&problem),
     }
 }
 
@@ -61,6 +121,44 @@ fn rewrite(result: PathBuf) -> Result<String, file::Error> {
     let folder =
         if result.is_dir() { result } else { result.parent().map(PathBuf::from).unwrap_or_default() };
     Ok(summary::with_place(&record, &folder, WIDTH))
+}
+
+fn over_time(options: History) -> Result<String, String> {
+    let folders =
+        if options.folders.is_empty() { vec![PathBuf::from(records::KEPT)] } else { options.folders };
+    let History { recipe, metric, contender, at, .. } = options;
+    let wanted = history::Wanted { recipe, metric, contender, at, folders };
+    let history = history::history(&wanted).map_err(|problem| problem.to_string())?;
+    if let Some(path) = options.page {
+        fs::write(&path, history::page(&history))
+            .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
+    }
+    Ok(if options.json { history.json() } else { history.to_string() } + "\n")
+}
+
+/// The folders asked for, or those of the project's own records.
+fn or_kept(folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    if folders.is_empty() { vec![PathBuf::from(records::KEPT)] } else { folders }
+}
+
+fn draw(options: &Draw) -> Result<String, String> {
+    let mut said = String::new();
+    if let Some(path) = &options.chart {
+        let drawn = draw::draw(&or_kept(options.folders.clone())).map_err(|error| error.to_string())?;
+        fs::write(path, drawn.svg).map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
+        said += &format!("chart: {}\n", path.display());
+        drawn.left_out.iter().for_each(|why| said += &format!("! left out: {why}\n"));
+    }
+    if let (Some(path), Some(result)) = (&options.picture, &options.of) {
+        let record = file::read(result).map_err(|error| error.to_string())?;
+        let stop = AtomicBool::new(false);
+        let is_drawn = draw::picture(&record, path, &stop).map_err(|error| error.to_string())?;
+        said += &match is_drawn {
+            true => format!("picture: {}\n", path.display()),
+            false => "! left out: the picture: no browser is there (Debian's package chromium)\n".to_owned(),
+        };
+    }
+    Ok(said)
 }
 
 fn failed(problem: &str) -> ExitCode {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     WIDTH, classes,
-    data::{Drawn, Spot},
+    data::{self, Drawn, Spot},
     hint, legend, line,
     scale::Scale,
     text::{self, LINE},
@@ -118,6 +118,9 @@ fn group(
     let top = y + head;
     for (place, series) in series.iter().filter(|series| series.role != Role::Target).enumerate() {
         if let Some(point) = point(series) {
+            // Bars of one series that has no name are told apart by what they stand for.
+            let own = data::own_slot(name).filter(|_| series.name.is_empty());
+            let series = &Drawn { slot: own.unwrap_or(series.slot), ..series.clone() };
             bar(svg, frame, chart, series, &point, top + place as f64 * BAR);
         }
     }

@@ -14,7 +14,7 @@ const OWN_SLOT: [(&str, usize); 7] =
     [("zonda", 0), ("named", 1), ("nsd", 2), ("knot", 3), ("pdns", 4), ("unbound", 5), ("echo", 7)];
 
 /// A series as it is drawn.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Drawn<'a> {
     /// Its name.
     pub name: &'a str,
@@ -110,7 +110,8 @@ fn slots(chart: &Chart) -> Vec<usize> {
     slots.into_iter().map(|slot| slot.unwrap_or(0)).collect()
 }
 
-fn own_slot(name: &str) -> Option<usize> {
+/// The colour that belongs to a name, where one does.
+pub fn own_slot(name: &str) -> Option<usize> {
     let first = name.split(|character: char| !character.is_ascii_alphanumeric()).next()?;
     OWN_SLOT.iter().find(|(own, _)| *own == first).map(|(_, slot)| *slot)
 }

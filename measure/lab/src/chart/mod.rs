@@ -6,7 +6,7 @@
 //!
 //! * [`data`]: what of the values can be drawn at all.
 //! * [`scale`]: axes and their marks. * [`text`]: widths and breaks of lines.
-//! * `lines`, `bars`: the two kinds. * `legend`: which mark is which series.
+//! * `lines`, `bars`: the two kinds. * `legend`: which mark is which series. * `sheet`: several in one file.
 
 pub mod data;
 pub mod scale;
@@ -15,6 +15,7 @@ pub mod text;
 mod bars;
 mod legend;
 mod lines;
+mod sheet;
 
 use std::fmt::Write;
 
@@ -23,6 +24,7 @@ use crate::{
     record::{Chart, ChartKind, Role},
 };
 use data::Drawn;
+pub use sheet::sheet;
 
 /// Rules for the classes that charts use, for a style sheet.
 pub const STYLE: &str = include_str!("style.css");

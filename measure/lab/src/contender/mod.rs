@@ -118,7 +118,7 @@ impl Setup {
 
 impl Name {
     /// All contenders.
-    pub const ALL: [Name; 18] = [
+    pub const ALL: [Name; 20] = [
         Name::Zonda,
         Name::Before,
         Name::Limited,
@@ -141,8 +141,8 @@ impl Name {
         Name::Echo,
     ];
     /// Their names.
-    pub const TEXTS: [&str; 18] = {
-        let mut texts = [""; 18];
+    pub const TEXTS: [&str; 20] = {
+        let mut texts = [""; 20];
         let mut at = 0;
         while at < texts.len() {
             texts[at] = Name::ALL[at].text();

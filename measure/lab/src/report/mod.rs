@@ -2,8 +2,11 @@
 //! at its head says so to the browser: what a server says of itself could not do harm even if it came through.
 //!
 //! * `parts`: contenders, agreement, blocks, notes. * `tables`: figures, tables, charts, and what was published.
+//! * `beside`: ours and what was published in one row. * `quiet`: how quiet the machine was for each figure.
 
+mod beside;
 mod parts;
+mod quiet;
 mod tables;
 
 use std::{fmt::Write, path::Path};
@@ -15,6 +18,8 @@ use crate::{
     machine,
     record::Record,
 };
+
+pub(crate) use tables::open_table;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -33,18 +38,7 @@ pub fn rewrite(path: &Path) -> Result<Record, Error> {
 
 /// The whole page.
 pub fn page(record: &Record) -> String {
-    let mut page = String::with_capacity(64 << 10);
-    // Writing to a string cannot fail.
-    let _ = write!(
-        page,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{} – zonda-bench lab</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n",
-        html(&record.title),
-        chart::STYLE
-    );
+    let mut page = opened(&record.title);
     head(&mut page, record);
     parts::notes(&mut page, record);
     machine_strip(&mut page, record);
@@ -55,6 +49,7 @@ pub fn page(record: &Record) -> String {
         tables::figures(&mut page, record);
         tables::results(&mut page, record);
     }
+    beside::section(&mut page, record);
     page.push_str("<section>\n<h2>What the figures rest on</h2>\n<div class=\"grounds\">\n");
     parts::contenders(&mut page, record);
     parts::agreement(&mut page, record);
@@ -62,6 +57,31 @@ pub fn page(record: &Record) -> String {
     page.push_str("</div>\n</section>\n</main>\n");
     foot(&mut page, record);
     page.push_str("</body>\n</html>\n");
+    page
+}
+
+/// A page of the same looks around what `body` writes.
+pub(crate) fn plain(title: &str, body: impl FnOnce(&mut String)) -> String {
+    let mut page = opened(title);
+    body(&mut page);
+    page.push_str("</main>\n</body>\n</html>\n");
+    page
+}
+
+/// A page up to its content.
+fn opened(title: &str) -> String {
+    let mut page = String::with_capacity(64 << 10);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{} – zonda-bench lab</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n",
+        html(title),
+        chart::STYLE
+    );
     page
 }
 

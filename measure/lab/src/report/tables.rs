@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::paragraphs;
+use super::{paragraphs, quiet};
 use crate::{
     chart,
     escape::html,
@@ -32,7 +32,9 @@ pub fn figures(page: &mut String, record: &Record) {
     for grid in &grids {
         grid_table(page, grid);
     }
-    page.push_str("</div>\n</section>\n");
+    page.push_str("</div>\n");
+    quiet::section(page, record);
+    page.push_str("</section>\n");
 }
 
 fn grid_table(page: &mut String, grid: &Grid) {
@@ -64,7 +66,8 @@ fn grid_table(page: &mut String, grid: &Grid) {
     page.push_str("</tbody></table></div>\n</figure>\n");
 }
 
-fn figure_cell(figure: &Figure) -> String {
+/// Median, with a mark where the generator was the limit, and below it the interval.
+pub fn figure_cell(figure: &Figure) -> String {
     let limited = if figure.at_least > 0 { "≥ " } else { "" };
     let median = format!("{limited}{}", number::long(figure.median));
     let median = match &figure.quietness {
@@ -191,7 +194,7 @@ fn is_prose(cell: &str) -> bool {
 }
 
 /// Up to the heads of the columns; wide tables scroll by themselves, with the keyboard too.
-fn open_table(page: &mut String, title: &str) {
+pub fn open_table(page: &mut String, title: &str) {
     let label = if title.is_empty() { "figures" } else { title };
     let _ = write!(
         page,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    record::{Published, Text},
+    record::{Beside, Published, Text},
     sample,
 };
 
@@ -90,6 +90,7 @@ fn markup_of_others_is_text() {
         note: text.to_owned(),
         tables: record.tables.clone(),
         charts: record.charts.clone(),
+        beside: record.published[0].beside.clone(),
     };
     record.published = vec![published(hostile)];
     let [title, text, note] = [(); 3].map(|()| hostile.to_owned());
@@ -146,4 +147,34 @@ fn well_formed(page: &str) {
         }
     }
     assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn ours_and_published_in_a_row() {
+    let mut record = sample::record();
+    let key = |metric: &str, unit: &str| Beside {
+        what: format!("published {metric}"),
+        value: 2.0,
+        unit: unit.to_owned(),
+        metric: metric.to_owned(),
+        at: String::new(),
+        contenders: vec!["zonda".to_owned()],
+    };
+    record.figures.iter_mut().for_each(|figure| figure.at.clear());
+    record.published[0].beside = vec![key("share of echo", ""), key("rate", "ms"), key("no such", "")];
+    let page = page(&record);
+    let row = |metric: &str| page.lines().find(|line| line.contains(&format!("published {metric}<")));
+    let share = row("share of echo").unwrap();
+    assert!(share.contains("<td>2.000</td>") && share.ends_with("<td>0.4560</td></tr>"), "{share}");
+    assert!(row("rate").unwrap().ends_with("<td>units differ</td></tr>"));
+    assert!(row("no such").is_none());
+}
+
+#[test]
+fn quietness_and_limit_of_each_figure() {
+    let page = page(&sample::record());
+    let part = page.split("How quiet the machine was for each figure").nth(1).unwrap();
+    let row = part.lines().find(|line| line.contains("zonda")).unwrap();
+    assert!(row.contains("0.04 %, 0.21 %") && row.contains("share of echo"), "{row}");
+    assert!(part.contains(" values</td></tr>"), "one of them was limited");
 }
