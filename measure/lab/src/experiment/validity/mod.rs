@@ -127,7 +127,16 @@ pub fn write_down(raw: &mut Value, conditions: &Conditions, broken: &[Rule], cou
 /// Writes into the record what became of the rules.
 pub fn finish(lab: &mut Lab) {
     let (server, load) = (lab.server_cores.clone(), lab.load_cores.clone());
-    lab.record.validity = lab.validity.told(&Bounds::of(lab), &server, &load);
+    let told = lab.validity.told(&Bounds::of(lab), &server, &load);
+    for rule in told.rules.iter().filter(|rule| rule.rule != Rule::Generator.name()) {
+        // Half of them is more than a quick look at the table of rules should have to find.
+        let counts = rule.broken - rule.again - rule.discarded;
+        if 2 * counts > told.runs {
+            let (runs, name, bound) = (told.runs, &rule.rule, &rule.bound);
+            lab.note(format!("{counts} of {runs} runs count that broke the rule `{name}` ({bound}): measure on a quiet machine"));
+        }
+    }
+    lab.record.validity = told;
 }
 
 #[cfg(test)]
