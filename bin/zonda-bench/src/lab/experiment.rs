@@ -11,6 +11,7 @@ use bench::cores::Cores;
 use clap::{Args, ValueEnum};
 use lab::{
     bed::BedKind,
+    peers::Source,
     recipe::{self, Form, Name},
     run::{self, Options},
     summary,
@@ -59,6 +60,10 @@ pub struct Experiment {
     /// The zonda program [default: beside this one, or on the path].
     #[arg(long, value_name = "PATH")]
     zonda: Option<PathBuf>,
+    /// Programs of other servers: unstable (Debian's newest, unpacked where they are not yet), system, or a folder [default:
+    /// unstable where they are unpacked in --data, else system].
+    #[arg(long, value_name = "WHICH", value_parser = |text: &str| Ok::<_, String>(Source::from_text(text)))]
+    peers: Option<Source>,
     /// Contenders instead of the recipe's, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = contender)]
     contenders: Option<Vec<Name>>,
@@ -157,10 +162,7 @@ fn experiment(arguments: Experiment) -> Result<ExitCode, lab::Error> {
     }
     let recipe = recipe::find(arguments.recipe.as_deref().unwrap_or_default())?;
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        let installed = signal_hook::flag::register(signal, Arc::clone(&stop));
-        installed.map_err(|cause| lab::Error::System { action: "install a signal handler", cause })?;
-    }
+    super::end_on_signals(&stop)?;
     let done = run::run(Options {
         recipe,
         form: match (arguments.quick, arguments.check) {
@@ -176,6 +178,7 @@ fn experiment(arguments: Experiment) -> Result<ExitCode, lab::Error> {
             Bed::Loopback => BedKind::Loopback,
         },
         zonda: arguments.zonda,
+        peers: arguments.peers,
         contenders: arguments.contenders,
         scale: arguments.scale,
         blocks: arguments.blocks,

@@ -31,6 +31,15 @@ one recipe on one machine.")]
         #[arg(long)]
         json: bool,
     },
+    /// Unpack the newest programs of other servers, to be measured instead of the system's.
+    #[command(after_help = "\
+Examples:
+  zonda-bench lab peers unstable
+  zonda-bench lab root --quick --peers unstable
+  zonda-bench lab peers unstable /srv/peers --mirror http://mirror.example/debian --again
+Debian's packages are fetched with apt and unpacked, not installed: no right is needed beyond writing the folder, half a gibibyte \
+of room and Debian's apt and dpkg are. What was broken off goes on where it was.")]
+    Peers(super::peers::Peers),
     /// Write the report of a result anew, and show its summary.
     #[command(after_help = "\
 Example:
@@ -44,15 +53,16 @@ The report holds nothing that is not in record.json: it can be written anew at a
 
 pub fn run(command: Command) -> ExitCode {
     let done = match command {
-        Command::Compare { a, b, json } => compare::run(&a, &b, json),
-        Command::Report { result } => rewrite(result),
+        Command::Compare { a, b, json } => compare::run(&a, &b, json).map_err(|error| error.to_string()),
+        Command::Peers(options) => super::peers::run(options).map_err(|error| error.to_string()),
+        Command::Report { result } => rewrite(result).map_err(|error| error.to_string()),
     };
     match done {
         Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(cause) => failed(&format!("cannot write: {cause}")),
         },
-        Err(error) => failed(&error.to_string()),
+        Err(problem) => failed(&problem),
     }
 }
 
