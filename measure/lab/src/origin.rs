@@ -106,7 +106,7 @@ mod tests {
         let (tree, program) = (place.path().join("tree"), place.path().join("zonda"));
         fs::create_dir(&tree).unwrap();
         let source = tree.join("main.rs");
-        let at = |path: &Path, seconds| {
+        let at = |path: &Path, seconds: u64| {
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + seconds);
             File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
         };

@@ -177,13 +177,16 @@ fn wanted(options: &Options) -> Vec<Name> {
 
 /// Records what the programs of this project were built from. The record's commit is the server's, or else this program's.
 fn origins(programs: &Programs, record: &mut Record) -> Result<(), Error> {
-    let mut all = serde_json::Map::new();
+    let (mut all, mut commit) = (serde_json::Map::new(), None);
     for (name, path) in [("zonda-bench", &programs.bench), ("zonda", &programs.zonda)] {
         if !path.as_os_str().is_empty() {
             let origin = origin::of(path)?;
-            record.machine["commit"] = origin["commit"].clone();
+            commit = origin.get("commit").cloned();
             all.insert(name.to_owned(), origin);
         }
+    }
+    if let Some(commit) = commit {
+        record.machine["commit"] = commit;
     }
     record.machine["programs"] = all.into();
     Ok(())

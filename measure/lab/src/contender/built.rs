@@ -56,7 +56,7 @@ fn powerdns() -> Option<String> {
 
 /// The version and what else was said. PowerDNS says the time before each line, and what it loads before its version.
 fn read(said: &str) -> Built {
-    let lines = said.lines().map(|line| line.trim_end());
+    let lines = said.lines().map(str::trim_end);
     let mut lines =
         lines.map(|line| without_time(line).unwrap_or(line)).filter(|line| !line.trim().is_empty());
     let is_loading = |line: &&str| line.starts_with("Loading ") || line.contains("nable to load module");
