@@ -2,7 +2,19 @@
 # Installs what the tests need and this machine lacks, from Debian's packages: the servers, their tools and the load generator
 # that Zonda and its own are compared with, their clients, faketime to run these at another time, valgrind and objdump to count what servers execute, tshark to count the messages of captures, a C++ compiler for the fuzzing
 # engine, certificates of tests, what reads manual pages, completions and units. Asks for rights with sudo where it is not root. Starts no service.
+# tests/setup.sh --peers unstable [FOLDER]: unpacks the newest servers beside the installed ones, and installs nothing.
 set -eu
+
+case ${1-} in
+    '') ;;
+    --peers)
+        shift
+        cd "$(dirname "$0")/.."
+        exec "${CARGO:-cargo}" run --locked --quiet --package zonda-bench -- lab peers "$@" ;;
+    *)
+        echo "tests/setup.sh: unknown option $1; usage: tests/setup.sh [--peers unstable [FOLDER]]" >&2
+        exit 2 ;;
+esac
 
 # program:package
 needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bind9-dnsutils nsupdate:bind9-dnsutils nsd:nsd knotd:knot

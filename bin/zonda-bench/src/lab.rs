@@ -3,9 +3,13 @@
 mod all;
 mod copies;
 mod experiment;
+mod peers;
 mod records;
 
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use clap::{Args, Subcommand};
 
@@ -39,4 +43,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, bench::Error> {
         Some(Command::Records(command)) => records::run(command),
         None => experiment::run(arguments.experiment),
     })
+}
+
+/// Has the signals by which a user ends a program set a flag, so that all is put back.
+fn end_on_signals(stop: &Arc<AtomicBool>) -> Result<(), lab::Error> {
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        let installed = signal_hook::flag::register(signal, Arc::clone(stop));
+        installed.map_err(|cause| lab::Error::System { action: "install a signal handler", cause })?;
+    }
+    Ok(())
 }

@@ -22,7 +22,7 @@ const DIFFERENCES_MAX: usize = 8;
 const ATTEMPTS: usize = 3;
 /// How long an answer is waited for.
 const WAIT: Duration = Duration::from_millis(500);
-/// A contender that differs in more than this share of the questions does other work than the others. Some differences
+/// A contender that differs in more than this share of the questions does other work than the others, and is not ranked with them. Some differences
 /// are to be expected: what fits into 512 octets is decided differently, and TTLs of negative answers differ.
 pub const DIFFERENT_SHARE_MAX: f64 = 0.05;
 

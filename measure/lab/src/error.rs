@@ -74,6 +74,13 @@ pub enum Error {
         /// What the system said.
         cause: io::Error,
     },
+    /// The newest packages of the peers could not be unpacked.
+    Peers {
+        /// Where to.
+        folder: PathBuf,
+        /// Why not.
+        cause: Box<Error>,
+    },
     /// Options whose values cannot be met.
     Option {
         /// The option.
@@ -152,6 +159,10 @@ impl fmt::Display for Error {
             }
             Error::Output { program, wanted } => write!(f, "{program} did not say {wanted}"),
             Error::System { action, cause } => write!(f, "cannot {action}: {cause}"),
+            Error::Peers { folder, cause } => {
+                writeln!(f, "cannot unpack the newest peers into {}: {cause}", folder.display())?;
+                f.write_str("What was fetched is kept: the same command goes on from there.")
+            }
             Error::Option { option, rule } => write!(f, "{option}: {rule}"),
             Error::Nobody => f.write_str("no contender is left to measure"),
             Error::Interrupted => f.write_str("ended by a signal"),

@@ -3,6 +3,7 @@
 //! * [`recipe`]: files that say what runs, what varies and what is measured.
 //! * [`bed`], [`place`], [`process`]: network namespaces, cores, and programs that end with us.
 //! * [`contender`]: the servers, each with the best settings that its makers document; [`data`]: zones and queries.
+//! * [`origin`]: what the programs of this project were built from; [`peers`]: which programs of other servers, the system's or newer ones.
 //! * [`agreement`]: whether all answer alike; [`experiment`]: the measurements; [`statistics`]: what their values say
 //!   together.
 //! * [`run`](mod@run): a recipe from begin to end; [`all`]: one after the other; [`copies`]:
@@ -18,7 +19,6 @@ pub mod agreement;
 pub mod all;
 pub mod bed;
 pub mod chart;
-pub mod commit;
 pub mod compare;
 pub mod contender;
 pub mod copies;
@@ -32,6 +32,8 @@ pub mod file;
 pub mod history;
 pub mod machine;
 pub mod number;
+pub mod origin;
+pub mod peers;
 pub mod place;
 pub mod process;
 pub mod published;

@@ -5,6 +5,8 @@ use serde_json::Value;
 
 /// Interfaces that are named; a host of containers has hundreds.
 const INTERFACES_MAX: usize = 6;
+/// Digits of a commit that are shown; the record has all.
+const COMMIT_DIGITS: usize = 12;
 
 /// Headings and what is known below each.
 pub fn facts(machine: &Value) -> Vec<(&'static str, String)> {
@@ -16,6 +18,8 @@ pub fn facts(machine: &Value) -> Vec<(&'static str, String)> {
         ("Hypervisor", hypervisor(host)),
         ("Kernel", kernel(machine)),
         ("Network", network(&host["interfaces"])),
+        ("Built from", programs(&machine["programs"])),
+        ("Other servers", text(&machine["peers"]).unwrap_or_default()),
     ];
     facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
@@ -145,6 +149,21 @@ fn network(value: &Value) -> String {
         named.push(format!("and {} more", all.len() - INTERFACES_MAX));
     }
     named.join(", ")
+}
+
+/// The programs of this project, each with its commit where that is known, and the digest of its file.
+fn programs(value: &Value) -> String {
+    let of = |(name, origin): (&String, &Value)| {
+        let commit = text(&origin["commit"]).map(|commit| {
+            let (digits, dirty) =
+                commit.strip_suffix("-dirty").map_or((&*commit, ""), |digits| (digits, "-dirty"));
+            format!(" at {}{dirty}", digits.get(..COMMIT_DIGITS).unwrap_or(digits))
+        });
+        let digest = text(&origin["sha256"]).unwrap_or_default();
+        format!("{name}{} (SHA-256 {digest})", commit.unwrap_or_default())
+    };
+    let all: Vec<String> = value.as_object().into_iter().flatten().map(of).collect();
+    all.join(", ")
 }
 
 /// Octets with a unit of 1024.

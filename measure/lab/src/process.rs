@@ -14,7 +14,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::{Error, error, place::Place};
+use crate::{Error, error, peers, place::Place};
 
 /// How often is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -29,14 +29,37 @@ const SYSTEM_FOLDERS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
 /// Ticks a second in `/proc/PID/stat`: 100 on all Linux systems (USER_HZ of the kernel's interface).
 const TICKS: f64 = 100.0;
 
-/// Finds a program on the path, and where system programs are.
+/// Finds a program among the peers that were chosen, on the path, and where system programs are.
 pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Path::new(program).is_file().then(|| program.into());
     }
+    if let Some(found) = peers::chosen().and_then(|folder| folder.find(program)) {
+        return Some(found);
+    }
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(SYSTEM_FOLDERS.map(PathBuf::from));
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// The words that run a program: its path, and before it the loader of the peers that were chosen where it is one of them.
+pub fn words(program: &str) -> Vec<String> {
+    let folder = peers::chosen().filter(|_| !program.contains('/'));
+    if let Some(words) = folder.and_then(|folder| folder.words(program)) {
+        return words.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    }
+    vec![find(program).map_or_else(|| program.to_owned(), |path| path.to_string_lossy().into_owned())]
+}
+
+/// A command of a program, which finds the peers that were chosen on its path.
+fn command(program: &str) -> Command {
+    let words = words(program);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    if let Some(folder) = peers::chosen() {
+        command.env("PATH", folder.search_path());
+    }
+    command
 }
 
 /// A running program with all processes below it. Dropping it ends them.
@@ -72,8 +95,7 @@ impl Process {
         let create = |path: &Path| File::create(path).map_err(error::file(path, "create"));
         let (said, result) = (create(&output)?, create(&folder.join("result"))?);
         let (program, words) = command.split_first().expect("a command line has a program");
-        let program = find(program).unwrap_or_else(|| program.into());
-        let mut start = Command::new(program);
+        let mut start = self::command(program);
         // A group of its own: the terminal's interrupt reaches us alone, and we end it in order.
         start
             .args(words)
@@ -284,10 +306,16 @@ pub fn run(command: &[String], place: &Place, folder: &Path, stop: &AtomicBool) 
     }
 }
 
-/// The first line that a program says, on whichever stream; nothing from one that does not end within some seconds.
-pub fn first_line(command: &[&str]) -> Option<String> {
-    let mut start = Command::new(find(command[0])?);
-    start.args(&command[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+/// The first line that a program says.
+pub fn first_line(words: &[&str]) -> Option<String> {
+    said(words)?.lines().next().map(|line| line.trim().to_owned())
+}
+
+/// All that a program says in some lines, on whichever stream; nothing from one that does not end within some seconds.
+pub fn said(words: &[&str]) -> Option<String> {
+    find(words[0])?;
+    let mut start = command(words[0]);
+    start.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = start.spawn().ok()?;
     let until = Instant::now() + Duration::from_secs(VERSION_SECONDS);
     while child.try_wait().ok()?.is_none() {
@@ -299,8 +327,7 @@ pub fn first_line(command: &[&str]) -> Option<String> {
         thread::sleep(LOOK);
     }
     let output = child.wait_with_output().ok()?;
-    let both = [output.stdout, output.stderr].concat();
-    Some(String::from_utf8_lossy(&both).lines().next()?.trim().to_owned())
+    Some(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
 /// Parent of each process of the machine.

@@ -77,6 +77,9 @@ pub struct Contender {
     pub name: String,
     /// What the program says about its version.
     pub version: String,
+    /// What it says about how it was built: options, libraries. Empty where it says nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub options: String,
     /// Its command line.
     pub command: Vec<String>,
     /// Its settings file, without the list of zones where that is long.

@@ -10,11 +10,10 @@ use std::{
 use crate::{
     Error,
     bed::{Bed, BedKind},
-    commit,
     contender::Programs,
     error,
     experiment::{Lab, Ledger, table},
-    file, place, process, published,
+    file, origin, peers, place, process, published,
     recipe::{Form, Name, Recipe},
     record::{Blocks, FORMAT, Record, Table, Target, Validity},
     report,
@@ -37,6 +36,8 @@ pub struct Options {
     pub zonda: Option<PathBuf>,
     /// Another build of it, which takes part as the contender `before`.
     pub before: Option<PathBuf>,
+    /// The programs of other servers; unstable's where they have been unpacked in the folder of data, else the system's, without.
+    pub peers: Option<peers::Source>,
     /// Contenders instead of the recipe's.
     pub contenders: Option<Vec<Name>>,
     /// Scale of generated zones instead of the recipe's.
@@ -65,14 +66,18 @@ pub struct Done {
 pub fn run(options: Options) -> Result<Done, Error> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut notes = Vec::new();
-    let (programs, names) = contenders(&options, &mut notes)?;
+    fs::create_dir_all(&options.data).map_err(error::file(&options.data, "create"))?;
+    let wanted = wanted(&options);
+    let (peers, more) = peers::choose(options.peers.as_ref(), &options.data, &wanted, &options.stop)?;
+    let has_peers = wanted.iter().any(|name| name.program().is_some());
+    notes.extend(more.into_iter().filter(|_| has_peers));
+    let (programs, names) = contenders(&options, wanted, &mut notes)?;
     let (server_cores, load_cores) = cores(&options, &mut notes)?;
     let folder = match &options.out {
         Some(folder) => folder.clone(),
         None => PathBuf::from(format!("lab-results/{}-{}", options.recipe.name, stamp(started))),
     };
     fs::create_dir_all(&folder).map_err(error::file(&folder, "create"))?;
-    fs::create_dir_all(&options.data).map_err(error::file(&options.data, "create"))?;
     let absolute = |path: &Path| fs::canonicalize(path).map_err(error::file(path, "find"));
     let (folder, data) = (absolute(&folder)?, absolute(&options.data)?);
     let work = folder.join("work");
@@ -86,7 +91,11 @@ pub fn run(options: Options) -> Result<Done, Error> {
     let mut bed = Bed::make(bed, &server_cores, &load_cores)?;
     notes.append(&mut bed.notes);
     notes.iter().for_each(|note| eprintln!("lab: note: {note}"));
-    let record = empty(&options, started, &bed, notes, effort.scale);
+    let mut record = empty(&options, started, &bed, notes, effort.scale);
+    if has_peers {
+        record.machine["peers"] = peers.into();
+    }
+    origins(&programs, &mut record)?;
     let minutes = options.recipe.estimate(options.form, server_cores.len()) / 60.0;
     eprintln!("lab: {} takes about {:.0} min", options.recipe.name, minutes.max(1.0));
     let began = Instant::now();
@@ -137,7 +146,6 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
     let mut machine = bench::machine::describe();
     // The record has the command line itself, without paths.
     machine.as_object_mut().map(|machine| machine.remove("command"));
-    machine["commit"] = commit::here().into();
     machine["bed"] = bed.name().into();
     machine["receiving"] = bed.receiving.clone().into();
     machine["scale"] = scale.into();
@@ -166,11 +174,37 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
     }
 }
 
+/// Records what the programs of this project were built from. The record's commit is the server's, or else this program's.
+fn origins(programs: &Programs, record: &mut Record) -> Result<(), Error> {
+    let (mut all, mut commit) = (serde_json::Map::new(), None);
+    for (name, path) in [("zonda-bench", &programs.bench), ("zonda", &programs.zonda)] {
+        if !path.as_os_str().is_empty() {
+            let origin = origin::of(path)?;
+            commit = origin.get("commit").cloned().or(commit);
+            all.insert(name.to_owned(), origin);
+        }
+    }
+    if let Some(commit) = commit {
+        record.machine["commit"] = commit;
+    }
+    record.machine["programs"] = all.into();
+    Ok(())
+}
+
+/// The commit that the record of a run of this server would have; empty where nothing says it.
+pub fn commit(asked: Option<&Path>) -> String {
+    let bench = env::current_exe().ok();
+    let server = bench.as_deref().and_then(|bench| zonda(asked, bench).ok());
+    server.iter().chain(&bench).find_map(|program| origin::commit(program)).unwrap_or_default()
+}
+
 /// The contenders that are installed. Others are noted, with what would bring them.
-fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, Vec<Name>), Error> {
+fn contenders(
+    options: &Options,
+    wanted: Vec<Name>,
+    notes: &mut Vec<String>,
+) -> Result<(Programs, Vec<Name>), Error> {
     let bench = env::current_exe().map_err(|cause| Error::System { action: "find this program", cause })?;
-    let needs = options.recipe.measure.has_contenders();
-    let wanted = if needs { wanted(options) } else { Vec::new() };
     let before = before(options, &wanted)?;
     let mut programs = Programs { zonda: PathBuf::new(), before, bench: bench.clone() };
     let mut names = Vec::new();
@@ -193,7 +227,7 @@ fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, V
     if options.recipe.measure.is_of_resolvers() && programs.zonda.as_os_str().is_empty() {
         programs.zonda = zonda(options.zonda.as_deref(), &bench)?;
     }
-    if needs && names.is_empty() {
+    if options.recipe.measure.has_contenders() && names.is_empty() {
         return Err(Error::Nobody);
     }
     Ok((programs, names))
@@ -281,7 +315,7 @@ fn stamp(seconds: u64) -> String {
 }
 
 /// A time in UTC as RFC 3339 writes it.
-fn rfc3339(seconds: u64) -> String {
+pub(crate) fn rfc3339(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Years begin in March here, so that the leap day is the last; eras have 400 years and 146,097 days.
     let days = days + 719_468;

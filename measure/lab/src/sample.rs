@@ -142,6 +142,7 @@ fn contenders() -> Vec<Contender> {
     let contender = |&(name, ..): &(&str, f64, f64)| Contender {
         name: name.to_owned(),
         version: version(name),
+        options: format!("Configure line: --with-{name}\n"),
         command: vec![name.to_owned(), "-c".to_owned(), format!("{name}.conf")],
         settings: "# sample\nlisten 127.0.0.1@5300\nworkers 1\nzone . root.zone\n".to_owned(),
     };

@@ -6,7 +6,6 @@ use clap::Args;
 use lab::{
     Error,
     all::{self, All, Wanted},
-    commit,
     recipe::Form,
     run,
 };
@@ -51,7 +50,8 @@ pub fn run(recipes: Recipes) -> ExitCode {
 impl Recipes {
     fn run(self) -> Result<ExitCode, Error> {
         let form = experiment::form(self.quick, self.check);
-        let wanted = Wanted { recipes: self.only, form, out: self.out, commit: commit::here() };
+        let wanted =
+            Wanted { recipes: self.only, form, out: self.out, commit: run::commit(self.common.zonda()) };
         let mut all = All::plan(wanted, |recipe| recipe.estimate(form, experiment::cores(recipe)))?;
         if self.plan {
             println!("{all}\nleft: about {}", all::hours(all.seconds_left()));

@@ -11,6 +11,7 @@ use bench::cores::Cores;
 use clap::{Args, ValueEnum};
 use lab::{
     bed::BedKind,
+    peers::Source,
     recipe::{self, Form, Name, Recipe},
     run::{self, Options},
     summary,
@@ -79,6 +80,10 @@ pub struct Common {
     /// The zonda program [default: beside this one, or on the path].
     #[arg(long, value_name = "PATH")]
     zonda: Option<PathBuf>,
+    /// Programs of other servers: unstable (Debian's newest, unpacked where they are not yet), system, or a folder [default:
+    /// unstable where they are unpacked in --data, else system].
+    #[arg(long, value_name = "WHICH", value_parser = |text: &str| Ok::<_, String>(Source::from_text(text)))]
+    peers: Option<Source>,
     /// Cores of the servers [default: all but the generator's].
     #[arg(long, value_name = "LIST")]
     cpus_server: Option<Cores>,
@@ -221,6 +226,7 @@ impl Common {
             },
             zonda: self.zonda,
             before: None,
+            peers: self.peers,
             contenders: None,
             scale: None,
             blocks: None,

@@ -33,6 +33,15 @@ one recipe on one machine.")]
         #[arg(long)]
         json: bool,
     },
+    /// Unpack the newest programs of other servers, to be measured instead of the system's.
+    #[command(after_help = "\
+Examples:
+  zonda-bench lab peers unstable
+  zonda-bench lab root --quick --peers unstable
+  zonda-bench lab peers unstable /srv/peers --mirror http://mirror.example/debian --again
+Debian's packages are fetched with apt and unpacked, not installed: no right is needed beyond writing the folder, half a gibibyte \
+of room and Debian's apt and dpkg are. What was broken off goes on where it was.")]
+    Peers(super::peers::Peers),
     /// Write the report of a result anew, and show its summary.
     #[command(after_help = "\
 Example:
@@ -103,6 +112,7 @@ pub struct History {
 pub fn run(command: Command) -> ExitCode {
     let done = match command {
         Command::Compare { a, b, json } => compare::run(&a, &b, json).map_err(|error| error.to_string()),
+        Command::Peers(options) => super::peers::run(options).map_err(|error| error.to_string()),
         Command::Report { result } => rewrite(result).map_err(|error| error.to_string()),
         Command::History(options) => over_time(options),
         Command::Draw(options) => draw(&options),

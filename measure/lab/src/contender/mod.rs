@@ -4,6 +4,7 @@
 //! package brings it. All get as many workers, minimal responses, no limit of the response rate, no log of queries, and
 //! answers of up to 1232 octets over UDP, the default of all.
 
+mod built;
 mod echo;
 mod engine;
 mod knot;
@@ -27,6 +28,7 @@ use std::{
 };
 
 use ::engine::ProtectionKind;
+pub use built::Built;
 pub use echo::EchoOptions;
 pub use resolving::{Resolving, is_setting};
 pub use role::{
@@ -40,6 +42,7 @@ use crate::{
     data::Zones,
     error,
     error::ServerProblem,
+    peers,
     place::Place,
     process::{self, Process},
     recipe::Name,
@@ -223,27 +226,9 @@ impl Name {
         }
     }
 
-    /// What the program says about its version.
-    pub fn version(self, programs: &Programs) -> String {
-        let said = match self {
-            Name::Zonda | Name::Limited => {
-                process::first_line(&[&programs.zonda.to_string_lossy(), "--version"])
-            }
-            Name::Before => process::first_line(&[&programs.before.to_string_lossy(), "--version"]),
-            Name::Engine(_) | Name::Echo => {
-                process::first_line(&[&programs.bench.to_string_lossy(), "--version"])
-            }
-            Name::Named => process::first_line(&["named", "-v"]),
-            Name::Nsd => process::first_line(&["nsd", "-v"]),
-            Name::Knot => process::first_line(&["knotd", "--version"]),
-            // It says the time first, which is not of its version.
-            Name::Pdns => process::first_line(&["pdns_server", "--version"])
-                .map(|line| line.find("PowerDNS").map_or(line.clone(), |at| line[at..].to_owned())),
-            Name::Unbound => process::first_line(&["unbound", "-V"]),
-            Name::Kresd => process::first_line(&["kresd", "--version"]),
-            Name::Recursor => process::first_line(&["pdns_recursor", "--version"]),
-        };
-        said.unwrap_or_else(|| "not told".to_owned())
+    /// Why its answers differ from everybody's, where that is known.
+    pub fn answers_otherwise(self) -> Option<&'static str> {
+        (self == Name::Pdns).then_some(pdns::OTHERWISE)
     }
 
     fn setup(self, job: &Job<'_>) -> Setup {
@@ -284,7 +269,11 @@ impl Name {
             .anchor()
             .map_or(Ok(()), |anchor| write(ANCHOR, &format!(". 3600 IN DS {}\n", anchor.words())))?;
         setup.before.iter().try_for_each(|command| self.run_before(command, place, job.folder))?;
-        setup.command.splice(..0, job.under.iter().cloned());
+        if !job.under.is_empty() {
+            // What watches it starts it as it is here, by its loader where it has its own.
+            let words = process::words(&setup.command[0]);
+            setup.command.splice(..1, job.under.iter().cloned().chain(words));
+        }
         let began = Instant::now();
         let process = Process::start(&setup.command, place, job.folder)?;
         let (folder, is_watched) = (job.folder.into(), !job.under.is_empty());
@@ -301,7 +290,9 @@ impl Name {
             said,
         };
         if process::find(&command[0]).is_none() {
-            return Err(fault(format!("{} is missing: on Debian install {}", command[0], self.package())));
+            let program = &command[0];
+            let package = if program == "sqlite3" { program } else { self.package() };
+            return Err(fault(format!("{program} is missing: on Debian install {package}")));
         }
         match process::run(command, place, folder, &AtomicBool::new(false)) {
             Err(Error::Program { said, .. }) => Err(fault(said)),
@@ -330,7 +321,7 @@ pub struct Server {
 impl Server {
     /// What the record shows of it. Folders and port are those of one run and left away, so that two records of the
     /// same settings show the same.
-    pub fn describe(&self, version: String, zones: &Zones) -> record::Contender {
+    pub fn describe(&self, built: Built, zones: &Zones) -> record::Contender {
         let shown = match zones.list.len() {
             0..=ZONES_SHOWN_MAX => self.setup.zones.clone(),
             count => format!("… {count} zones\n"),
@@ -340,6 +331,9 @@ impl Server {
         let mut settings =
             settings.replace(&format!("{}/", self.folder.display()).replace(&port, "PORT"), "");
         settings = settings.replace(&self.folder.display().to_string().replace(&port, "PORT"), ".");
+        if let Some(folder) = peers::chosen() {
+            settings = settings.replace(&folder.path().display().to_string(), "PEERS");
+        }
         for folder in zones.list.iter().take(ZONES_SHOWN_MAX).filter_map(|(_, path)| path.parent()) {
             settings = settings.replace(&format!("{}/", folder.display()), "");
         }
@@ -352,7 +346,9 @@ impl Server {
                 _ => word,
             }
         });
-        record::Contender { name: self.name.text().to_owned(), version, command: command.collect(), settings }
+        let Built { version, options } = built;
+        let (name, command) = (self.name.text().to_owned(), command.collect());
+        record::Contender { name, version, options, command, settings }
     }
 
     /// Waits until it answers `question` without an error (the echo server: at all), asking every `every`, or until

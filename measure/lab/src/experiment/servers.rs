@@ -91,8 +91,11 @@ impl Lab {
         let place = self.bed.server().on(&subject.cores);
         let server = subject.name.start(&job, &place)?;
         if !self.record.contenders.iter().any(|known| known.name == subject.name.text()) {
-            let version = subject.name.version(&self.programs);
-            self.record.contenders.push(server.describe(version, zones));
+            let built = subject.name.built(&self.programs);
+            if let Some(lacks) = subject.name.lacks(&built.options) {
+                self.note(format!("{} was built without {lacks}", subject.name.text()));
+            }
+            self.record.contenders.push(server.describe(built, zones));
         }
         Ok(server)
     }
@@ -150,7 +153,7 @@ impl Lab {
     }
 
     /// Starts all contenders, asks them a sample of the queries and compares. Leaves out, with a note, those that do
-    /// not come up. Returns them, and reply sizes of the first of them, for the echo server.
+    /// not come up, and those few whose answers are others than everybody's. Returns them, and reply sizes of the first of them, for the echo server.
     pub fn prepare(&mut self, case: &Case, set: &Set) -> Result<(PathBuf, Running), Error> {
         self.say(&format!("{}: starting all and comparing their answers", case.name));
         let at = if self.recipe.cases.len() > 1 { case.name.as_str() } else { "" };
@@ -159,7 +162,8 @@ impl Lab {
         self.start_all(subjects, &set.zones, &mut running, at)?;
         self.check_buffers(&running);
         let sample = agreement::sample(&set.queries, self.effort.agreement)?;
-        self.compare(&running, &sample, Ttls::Compared, case, at)?;
+        let apart = self.compare(&running, &sample, Ttls::Compared, case, at)?;
+        self.leave_out_apart(&mut running, &apart, case);
         let sizes = self.folder("sizes")?.join(format!("{}.sizes", case.name.replace(' ', "-")));
         let words = ["--record-sizes".to_owned(), sizes.display().to_string()];
         while let Some((_, first)) = running.first_mut() {
@@ -171,7 +175,24 @@ impl Lab {
         Err(Error::Nobody)
     }
 
-    /// Asks those that run a sample, and records how they agree.
+    /// Leaves out those that answer otherwise than the others: their rates are those of other work. Unless they are the most: then
+    /// it may be the first, which all are compared with, that answers otherwise.
+    fn leave_out_apart(&mut self, running: &mut Running, apart: &[String], case: &Case) {
+        if apart.len() * 2 >= running.len() {
+            return;
+        }
+        for (subject, _) in
+            running.extract_if(.., |(subject, _)| apart.iter().any(|name| name == subject.name.text()))
+        {
+            let known = subject.name.answers_otherwise().map_or_else(String::new, |why| format!(": {why}"));
+            self.note(format!(
+                "{} is left out of the rates ({}), as it does other work{known}",
+                subject.label, case.name
+            ));
+        }
+    }
+
+    /// Asks those that run a sample, and records how they agree. Returns who differs too often.
     pub fn compare(
         &mut self,
         running: &Running,
@@ -179,26 +200,28 @@ impl Lab {
         ttls: Ttls,
         case: &Case,
         at: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<String>, Error> {
         let servers = running.iter().map(|(_, server)| server);
         let found = agreement::compare(&self.bed, servers, sample, ttls)?;
-        self.agree(found, &case.name, at);
-        Ok(())
+        Ok(self.agree(found, &case.name, at))
     }
 
-    /// Records how contenders agree in a case.
-    pub fn agree(&mut self, found: Vec<Agreement>, case: &str, at: &str) {
+    /// Records how contenders agree in a case. Returns who differs too often.
+    pub fn agree(&mut self, found: Vec<Agreement>, case: &str, at: &str) -> Vec<String> {
+        let mut apart = Vec::new();
         for mut agreement in found {
             let different = agreement.asked - agreement.equal;
             if different as f64 > agreement.asked as f64 * agreement::DIFFERENT_SHARE_MAX {
                 let (who, asked) = (&agreement.contender, agreement.asked);
                 self.note(format!("{who} answers {different} of {asked} questions differently ({case})"));
+                apart.push(agreement.contender.clone());
             }
             if !at.is_empty() {
                 agreement.contender += &format!(" ({at})");
             }
             self.record.agreement.push(agreement);
         }
+        apart
     }
 
     /// Says so where a server's socket has less room than the others': it would lose queries that they keep.

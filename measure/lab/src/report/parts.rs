@@ -39,6 +39,13 @@ pub fn contenders(page: &mut String, record: &Record) {
         if !contender.command.is_empty() {
             let _ = writeln!(page, "<pre tabindex=\"0\">{}</pre>", html(&contender.command.join(" ")));
         }
+        if !contender.options.trim().is_empty() {
+            let _ = writeln!(
+                page,
+                "<details><summary>How it was built</summary>\n<pre tabindex=\"0\">{}</pre></details>",
+                html(contender.options.trim_end())
+            );
+        }
         if !contender.settings.trim().is_empty() {
             let _ = writeln!(page, "<pre tabindex=\"0\">{}</pre>", html(contender.settings.trim_end()));
         }

@@ -220,7 +220,7 @@ fn settle(lab: &Lab, subject: &Subject, server: &mut Server, bed: &CachingBed) -
 fn agree(lab: &mut Lab, running: &Running, spots: &[&Spot]) -> Result<(), Error> {
     let Some(spot) = spots.iter().find(|spot| spot.hits < 1.0).or(spots.first()) else { return Ok(()) };
     let sample = agreement::sample(&spot.queries, lab.effort.agreement)?;
-    lab.compare(running, &sample, Ttls::Ignored, &spot.case, "")
+    lab.compare(running, &sample, Ttls::Ignored, &spot.case, "").map(drop)
 }
 
 impl Spot {

@@ -108,7 +108,13 @@ fn contenders(lab: &mut Lab, cells: &[Cell]) {
         let mut command = command(lab, cell);
         command[0] = bench.rsplit('/').next().unwrap_or_default().to_owned();
         let (version, settings) = (version.clone(), String::new());
-        lab.record.contenders.push(Contender { name: variant.name, version, command, settings });
+        lab.record.contenders.push(Contender {
+            name: variant.name,
+            version,
+            options: String::new(),
+            command,
+            settings,
+        });
     }
 }
 

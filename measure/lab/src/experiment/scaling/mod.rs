@@ -138,6 +138,7 @@ fn measure(lab: &mut Lab) -> Result<Found, Error> {
     lab.record.contenders.push(Contender {
         name: "engine".to_owned(),
         version: concat!("zonda-bench ", env!("CARGO_PKG_VERSION")).to_owned(),
+        options: String::new(),
         command: command(lab, &SUBJECTS[4], cores, &[]).split_off(1),
         settings: String::new(),
     });
