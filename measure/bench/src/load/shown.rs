@@ -14,6 +14,9 @@ use super::{Outcome, expect::Mismatch};
 /// Percentiles shown.
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("max", 100.0)];
+/// One more for programs: too far out for most runs.
+const FAR: (&str, f64) = ("p99.99", 99.99);
+
 impl Outcome {
     /// As a JSON object; times in microseconds.
     pub fn to_json(&self) -> Value {
@@ -22,7 +25,7 @@ impl Outcome {
                 (name.to_owned(), json!(micros(histogram.value_at_percentile(at))))
             };
             let mean = ("mean".to_owned(), json!(histogram.mean() / 1000.0));
-            PERCENTILES.iter().map(of).chain([mean]).collect::<serde_json::Map<_, _>>().into()
+            PERCENTILES.iter().chain([&FAR]).map(of).chain([mean]).collect::<serde_json::Map<_, _>>().into()
         };
         let rcodes: serde_json::Map<_, _> =
             self.rcodes_seen().map(|(name, count)| (name, json!(count))).collect();
