@@ -1,0 +1,87 @@
+//! How latencies are distributed: their percentiles as lines, over how many queries one is slower.
+
+use serde_json::Value;
+
+use super::super::{Values, point};
+use crate::record::{Chart, ChartKind, Role, Series};
+
+/// Percentiles as the generator writes them, and of how many queries one is slower.
+const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 2.0), ("p90", 10.0), ("p99", 100.0), ("p99.9", 1000.0), ("p99.99", 10_000.0)];
+/// So many queries have to be slower for a percentile to be drawn: of fewer it is luck.
+const SLOWER_MIN: f64 = 10.0;
+
+/// A chart for each load that latencies were measured at, from the raw results of a place, of which there is an outcome by contender, rate and run.
+pub fn charts(raw: &[Value], at: &str) -> Vec<Chart> {
+    let runs: Vec<&Value> =
+        raw.iter().filter(|result| result["latency_of"].is_string() && result["at"] == at).collect();
+    let mut rates: Vec<f64> = runs.iter().filter_map(|run| run["rate"].as_f64()).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    let of_rate = |&rate: &f64| {
+        let runs: Vec<&Value> = runs.iter().copied().filter(|run| run["rate"] == rate).collect();
+        chart(&runs, rate, at)
+    };
+    rates.iter().map(of_rate).filter(|chart| !chart.series.is_empty()).collect()
+}
+
+fn chart(runs: &[&Value], rate: f64, at: &str) -> Chart {
+    let mut values = Values::default();
+    for run in runs {
+        let (who, outcome) = (run["latency_of"].as_str().unwrap_or(""), &run["outcome"]);
+        let received = outcome["received"].as_f64().unwrap_or(0.0);
+        for (percentile, one_of) in PERCENTILES {
+            let latency = outcome["latency_us"][percentile].as_f64();
+            if let Some(latency) = latency.filter(|&latency| latency > 0.0 && received / one_of >= SLOWER_MIN)
+            {
+                values.push(who, percentile, latency);
+            }
+        }
+    }
+    let series = |name: &str| Series {
+        name: name.to_owned(),
+        role: Role::Measured,
+        points: PERCENTILES
+            .iter()
+            .filter_map(|(percentile, one_of)| point(*one_of, values.of(name, percentile)))
+            .collect(),
+    };
+    let place = if at.is_empty() { String::new() } else { format!(", {at}") };
+    Chart {
+        title: format!("Distribution of latency at {rate:.0}/s{place}"),
+        kind: ChartKind::Lines,
+        x_label: "one query of so many is slower: p50 at 2, p99.99 at 10,000".to_owned(),
+        y_label: "microseconds".to_owned(),
+        y_log: true,
+        categories: Vec::new(),
+        series: values.contenders().into_iter().map(series).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn percentiles_that_so_many_queries_tell() {
+        let run = |who: &str, rate: f64, received: u64, slow: f64| {
+            let latency = json!({ "p50": 10.0, "p90": 20.0, "p99": 30.0, "p99.9": 40.0, "p99.99": slow });
+            json!({ "latency_of": who, "at": "x", "rate": rate, "outcome": { "received": received, "latency_us": latency } })
+        };
+        let raw = [
+            run("a", 500.0, 100_000, 50.0),
+            run("a", 500.0, 100_000, 70.0),
+            run("b", 500.0, 9_999, 90.0),
+            run("a", 800.0, 100_000, 60.0),
+            json!({ "beyond_of": "a", "at": "x" }),
+        ];
+        let charts = charts(&raw, "x");
+        assert_eq!(charts.len(), 2);
+        let [a, b] = &charts[0].series[..] else { panic!("{charts:?}") };
+        assert_eq!((a.points.len(), a.points[4].x, a.points[4].y), (5, 10_000.0, 60.0));
+        assert_eq!((b.points.len(), b.points.last().map(|point| point.x)), (3, Some(100.0)));
+        assert!(super::charts(&raw, "y").is_empty());
+    }
+}
