@@ -9,7 +9,7 @@ use crate::record::{Chart, ChartKind, Role, Series};
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 2.0), ("p90", 10.0), ("p99", 100.0), ("p99.9", 1000.0), ("p99.99", 10_000.0)];
 /// So many queries have to be slower for a percentile to be drawn: of fewer it is luck.
-const SLOWER_MIN: f64 = 10.0;
+const SLOWER_MIN: f64 = 5.0;
 
 /// A chart for each load that latencies were measured at, from the raw results of a place, of which there is an outcome by contender, rate and run.
 pub fn charts(raw: &[Value], at: &str) -> Vec<Chart> {
@@ -73,7 +73,7 @@ mod tests {
         let raw = [
             run("a", 500.0, 100_000, 50.0),
             run("a", 500.0, 100_000, 70.0),
-            run("b", 500.0, 9_999, 90.0),
+            run("b", 500.0, 4_999, 90.0),
             run("a", 800.0, 100_000, 60.0),
             json!({ "beyond_of": "a", "at": "x" }),
         ];

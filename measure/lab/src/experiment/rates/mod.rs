@@ -247,6 +247,11 @@ impl Spot {
 
     /// Starts those that do not run yet and warms all. Contenders that fail take no further part here.
     fn start(&mut self, lab: &mut Lab, running: &mut Running) -> Result<(), Error> {
+        let lacking = if self.row.ipv6 { lab.bed.address_v6().err() } else { None };
+        if let Some(error) = lacking {
+            lab.note(format!("{} is left out: {error}", self.at));
+            self.names.clear();
+        }
         if self.names.is_empty() {
             return Ok(());
         }
