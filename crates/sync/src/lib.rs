@@ -27,6 +27,7 @@ pub mod protection;
 pub mod random;
 pub mod rwlock;
 mod system;
+mod taken;
 pub mod tap;
 pub mod unshared;
 

@@ -6,7 +6,10 @@ use std::{
     sync::{self, PoisonError},
 };
 
-use crate::profile::{Began, Held, Origin};
+use crate::{
+    profile::{Began, Held, Origin},
+    taken::{Taken, waits},
+};
 
 /// One at a time.
 pub struct Mutex<T: ?Sized> {
@@ -25,6 +28,7 @@ pub struct SystemRwLock<T: ?Sized> {
 pub struct Guard<G> {
     origin: Origin,
     held: Held,
+    _taken: Taken,
     /// `None` only while it is dropped.
     inner: Option<G>,
 }
@@ -48,9 +52,15 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> Guard<sync::MutexGuard<'_, T>> {
+        waits(&self.inner, self.origin);
         let began = Began::now();
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        Guard { origin: self.origin, held: began.held(), inner: Some(inner) }
+        Guard {
+            origin: self.origin,
+            held: began.held(),
+            _taken: Taken::now(&self.inner, self.origin),
+            inner: Some(inner),
+        }
     }
 }
 
@@ -73,18 +83,30 @@ impl<T: ?Sized> SystemRwLock<T> {
     #[inline]
     #[track_caller]
     pub fn read(&self) -> Guard<sync::RwLockReadGuard<'_, T>> {
+        waits(&self.inner, self.origin);
         let began = Began::now();
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
-        Guard { origin: self.origin, held: began.held(), inner: Some(inner) }
+        Guard {
+            origin: self.origin,
+            held: began.held(),
+            _taken: Taken::now(&self.inner, self.origin),
+            inner: Some(inner),
+        }
     }
 
     /// Waits until nobody has it.
     #[inline]
     #[track_caller]
     pub fn write(&self) -> Guard<sync::RwLockWriteGuard<'_, T>> {
+        waits(&self.inner, self.origin);
         let began = Began::now();
         let inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        Guard { origin: self.origin, held: began.held(), inner: Some(inner) }
+        Guard {
+            origin: self.origin,
+            held: began.held(),
+            _taken: Taken::now(&self.inner, self.origin),
+            inner: Some(inner),
+        }
     }
 }
 

@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::record::{FORMAT, Record};
+use crate::{
+    record::{FORMAT, FORMAT_FIRST, Record},
+    statistics,
+};
 
 /// Name of the record in the directory of a result.
 pub const RECORD: &str = "record.json";
@@ -62,10 +65,10 @@ impl fmt::Display for Problem {
             Problem::NoFormat => f.write_str("no record of an experiment: it has no number called `format`"),
             Problem::Format(format) if *format > u64::from(FORMAT) => write!(
                 f,
-                "format {format}, written by a later zonda-bench; this one reads format {FORMAT}: use the later one"
+                "format {format}, written by a later zonda-bench; this one reads formats up to {FORMAT}: use the later one"
             ),
             Problem::Format(format) => {
-                write!(f, "format {format} is none; this zonda-bench reads format {FORMAT}")
+                write!(f, "format {format} is none; this zonda-bench reads {FORMAT_FIRST} to {FORMAT}")
             }
             Problem::Field(cause) => write!(f, "not a whole record: {cause}"),
         }
@@ -110,10 +113,28 @@ fn parse(text: &[u8]) -> Result<Record, Problem> {
     let value: Value = serde_json::from_slice(text).map_err(Problem::NotJson)?;
     match value.get("format").and_then(Value::as_u64) {
         None => Err(Problem::NoFormat),
-        Some(format) if format != u64::from(FORMAT) => Err(Problem::Format(format)),
         // Read anew from the text, so that an error has its line and column.
-        Some(_) => serde_json::from_slice(text).map_err(Problem::Field),
+        Some(format) if format == u64::from(FORMAT) => serde_json::from_slice(text).map_err(Problem::Field),
+        Some(format) if format == u64::from(FORMAT_FIRST) => {
+            serde_json::from_slice(text).map(renewed).map_err(Problem::Field)
+        }
+        Some(format) => Err(Problem::Format(format)),
     }
+}
+
+/// A record of the first format, whose intervals claimed more than they held: those of figures are computed anew from the
+/// values, and those of targets, whose values it does not have, are gone.
+fn renewed(mut record: Record) -> Record {
+    record.format = FORMAT;
+    for figure in &mut record.figures {
+        figure.interval = statistics::interval(&figure.values);
+        figure.coverage = statistics::coverage(figure.values.len());
+    }
+    record.targets.iter_mut().for_each(|target| target.interval = None);
+    let note = "made in format 1: intervals of figures are computed anew from their values, no target is decided, and \
+                intervals and verdicts in tables are those of then, which claimed more than they held";
+    record.notes.insert(0, note.to_owned());
+    record
 }
 
 /// Writes `text` as `directory/name`; a reader finds the old file or the new one, never half of it.
@@ -132,4 +153,46 @@ pub fn write_record(directory: &Path, record: &Record) -> Result<(), Error> {
         cause: cause.into(),
     })?;
     write(directory, RECORD, &(text + "\n"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn formats() {
+        let mut value = serde_json::to_value(sample::record()).unwrap();
+        let mut read = |format: Value| {
+            value["format"] = format;
+            parse(value.to_string().as_bytes())
+        };
+        let record = read(FORMAT.into()).unwrap();
+        assert_eq!(record.figures[0].interval, sample::record().figures[0].interval);
+        // What a bootstrap said is not believed.
+        let old = read(FORMAT_FIRST.into()).unwrap();
+        let figure = &old.figures[0];
+        assert_eq!(figure.interval, statistics::interval(&figure.values));
+        assert!(old.notes[0].contains("format 1") && old.format == FORMAT);
+        for format in [0, FORMAT + 1] {
+            assert!(matches!(read(format.into()), Err(Problem::Format(_))), "{format}");
+        }
+        assert!(matches!(read(Value::Null), Err(Problem::NoFormat)));
+    }
+
+    /// The records of this project, of whatever format, are records.
+    #[test]
+    fn our_records_are_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/records/lab");
+        let folders: Vec<PathBuf> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(folders.iter().filter(|path| path.is_dir()).count() >= 10);
+        for path in folders.iter().filter(|path| path.is_dir()) {
+            let record = read(path).unwrap();
+            let shown = path.file_name().unwrap().to_string_lossy().into_owned();
+            assert!(shown.starts_with(&record.recipe), "{shown} is a record of {}", record.recipe);
+            assert!(!crate::report::page(&record).is_empty());
+        }
+    }
 }

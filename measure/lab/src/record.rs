@@ -7,8 +7,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Format of the file; one that is greater was written by a later program.
-pub const FORMAT: u32 = 1;
+/// Format of the file; one that is greater was written by a later program. 2: intervals are those of order statistics, with
+/// their coverage; figures say how quiet their runs were and where the generator was the limit; rules are counted.
+pub const FORMAT: u32 = 2;
+/// The first format, which is still read.
+pub const FORMAT_FIRST: u32 = 1;
 
 /// The record of one experiment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -37,6 +40,9 @@ pub struct Record {
     pub agreement: Vec<Agreement>,
     /// Blocks measured, and why some of them do not count.
     pub blocks: Blocks,
+    /// By which rules runs were judged, and how many broke them.
+    #[serde(default)]
+    pub validity: Validity,
     /// The results that two records are compared by.
     pub figures: Vec<Figure>,
     /// What the recipe wants to be so many times as fast as something else, and is or is not.
@@ -92,6 +98,71 @@ pub struct Blocks {
     pub discarded: Vec<String>,
 }
 
+/// What became of the rules that runs must obey to count.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Validity {
+    /// Runs measured, those that were made again with their repetitions.
+    pub runs: usize,
+    /// The rules that applied.
+    pub rules: Vec<RuleCount>,
+    /// How quiet the machine was in runs that count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quietness: Option<Quietness>,
+    /// Who paid for receiving: time of each used core in soft interrupts, in runs that count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub softirq: Vec<Softirq>,
+}
+
+/// Time of a core in soft interrupts.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Softirq {
+    /// The core's number.
+    pub core: usize,
+    /// Whose it is: `servers`, `generator`, `servers and generator`.
+    pub of: String,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// A rule, and how many runs broke it. A run that breaks several is counted by each.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct RuleCount {
+    /// Its name: `stolen`, `others`, `schedule`, `losses`, `failed`, `echoes`, `generator`.
+    pub rule: String,
+    /// Its bound with unit, in words: `2 % of the cores' time`; empty where it has none.
+    pub bound: String,
+    /// Runs that broke it.
+    pub broken: usize,
+    /// Of them, runs that were made again.
+    pub again: usize,
+    /// Of them, runs, or blocks, that do not count.
+    pub discarded: usize,
+}
+
+/// How quiet the machine was, over some runs. Shares are from 0 to 1.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Quietness {
+    /// Over how many runs.
+    pub runs: usize,
+    /// Share of the used cores' time that the hypervisor took: median and greatest.
+    pub stolen: (f64, f64),
+    /// Share of all cores' time that other programs took: median and greatest.
+    pub others: (f64, f64),
+}
+
+impl Quietness {
+    /// In a sentence.
+    pub fn words(&self) -> String {
+        let share = |(median, greatest): (f64, f64)| {
+            format!("{:.2} % (at most {:.2} %)", median * 100.0, greatest * 100.0)
+        };
+        let (stolen, others) = (share(self.stolen), share(self.others));
+        format!(
+            "In half of the runs that count the hypervisor took {stolen} of the used cores' time, other programs {others} of all cores'."
+        )
+    }
+}
+
 /// One result: a metric of one contender at one place of what varies.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Figure {
@@ -109,8 +180,23 @@ pub struct Figure {
     pub values: Vec<f64>,
     /// Median (for ratios: of logarithms).
     pub median: f64,
-    /// Lower and upper end of the 95 % interval by bootstrap; absent with fewer than three values.
+    /// Lower and upper end of the interval of the median by order statistics; absent with fewer than six values.
     pub interval: Option<(f64, f64)>,
+    /// What the interval covers, 0.95 or more; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
+    /// Of how many values it is known only that they are at least so much, as the generator was the limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_least: usize,
+    /// How quiet the machine was in the runs of the values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quietness: Option<Quietness>,
+}
+
+/// Whether there is nothing to write.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A ratio, or a value, that shall be at least or at most so much.
@@ -120,8 +206,14 @@ pub struct Target {
     pub what: String,
     /// Median of the values, of ratios those within a round.
     pub median: f64,
-    /// Lower and upper end of its 95 % interval; absent with fewer than three values.
+    /// Lower and upper end of its interval by order statistics; absent with fewer than six values.
     pub interval: Option<(f64, f64)>,
+    /// What the interval covers, 0.95 or more; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
+    /// Of how many values a side was limited by the generator: nothing is met or missed by those.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_least: usize,
     /// What it shall be at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
@@ -131,9 +223,10 @@ pub struct Target {
 }
 
 impl Target {
-    /// `met` if the whole interval is, `missed` if none of it is.
+    /// `met` if the whole interval is, `missed` if none of it is, and `not decided` without one, or where the generator was
+    /// the limit.
     pub fn verdict(&self) -> &'static str {
-        let (low, high) = self.interval.unwrap_or((self.median, self.median));
+        let Some((low, high)) = self.interval.filter(|_| self.at_least == 0) else { return "not decided" };
         let is_met = |value: f64| {
             self.least.is_none_or(|least| value >= least) && self.most.is_none_or(|most| value <= most)
         };

@@ -15,7 +15,7 @@ use crate::{
     experiment::{Lab, table},
     file, place, process, published,
     recipe::{Form, Name, Recipe},
-    record::{Blocks, FORMAT, Record, Table, Target},
+    record::{Blocks, FORMAT, Record, Table, Target, Validity},
     report,
 };
 
@@ -122,7 +122,8 @@ fn targets(record: &Record) -> Option<Table> {
     };
     let rows: Vec<Vec<String>> = record.targets.iter().map(row).collect();
     let columns = ["what", "median", "95 %", "shall be", "verdict"];
-    let note = "Ratios are those of runs of the same round; met if the whole interval is.";
+    let note = "Ratios are those of runs of the same round; met if the whole interval is. Not decided: of fewer than six \
+                values, or the generator was the limit.";
     (!rows.is_empty()).then(|| table("Targets", &columns, rows, note))
 }
 
@@ -146,6 +147,7 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
         contenders: Vec::new(),
         agreement: Vec::new(),
         blocks: Blocks::default(),
+        validity: Validity::default(),
         figures: Vec::new(),
         targets: Vec::new(),
         tables: Vec::new(),

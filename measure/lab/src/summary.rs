@@ -159,10 +159,14 @@ fn table(grid: &Grid, width: usize) -> (Vec<String>, usize) {
 /// Medians below each other, and intervals below each other.
 fn aligned(figures: &[Option<&Figure>]) -> Vec<String> {
     let parts = figures.iter().map(|figure| match figure {
-        Some(Figure { median, interval: Some((low, high)), .. }) => {
-            (number::long(*median), format!(" [{}, {}]", number::long(*low), number::long(*high)))
+        Some(figure) => {
+            let limited = if figure.at_least > 0 { ">= " } else { "" };
+            let ends = |(low, high)| format!(" [{}, {}]", number::long(low), number::long(high));
+            (
+                limited.to_owned() + &number::long(figure.median),
+                figure.interval.map_or_else(String::new, ends),
+            )
         }
-        Some(figure) => (number::long(figure.median), String::new()),
         None => ("-".to_owned(), String::new()),
     });
     let parts: Vec<_> = parts.collect();
@@ -220,16 +224,22 @@ mod tests {
             what: "a over b".to_owned(),
             median,
             interval: Some((low, high)),
+            coverage: Some(0.969),
+            at_least: 0,
             least: Some(1.5),
             most: None,
         };
         record.targets = vec![target(1.5, 1.6, 1.7), target(1.0, 1.2, 1.4), target(1.4, 1.6, 1.7)];
         let most = |median| Target { least: None, most: Some(1.5), ..target(1.4, median, 1.6) };
         record.targets.extend([most(1.45), most(1.55)]);
+        record.targets.push(Target { interval: None, ..target(1.4, 1.65, 1.7) });
+        record.targets.push(Target { at_least: 1, ..target(1.7, 1.8, 1.9) });
         let text = text(&record, 80);
         for line in [
             "met by the median only: 1.45 [1.40, 1.60] of at most 1.5: a over b\n",
             "missed by the median: 1.55 [1.40, 1.60] of at most 1.5: a over b\n",
+            "not decided: 1.65 of 1.5: a over b\n",
+            "not decided: 1.80 [1.70, 1.90] of 1.5: a over b\n",
             "met: 1.60 [1.50, 1.70] of 1.5: a over b\n",
             "missed: 1.20 [1.00, 1.40] of 1.5: a over b\n",
             "met by the median only: 1.60 [1.40, 1.70] of 1.5: a over b\n",

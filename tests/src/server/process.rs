@@ -113,8 +113,14 @@ impl Guarded {
 }
 
 impl Drop for Guarded {
+    /// A thread of the program that panicked fails the test, also where the program went on.
     fn drop(&mut self) {
+        let log = std::fs::read_to_string(self.scratch.join("log")).unwrap_or_default();
         self.stop();
+        let panic = log.lines().find(|line| line.contains(" panicked at "));
+        if let Some(line) = panic.filter(|_| !std::thread::panicking()) {
+            panic!("{line}, in\n{log}");
+        }
     }
 }
 

@@ -16,11 +16,10 @@
 //!
 //! A thread that asks for a lock which it has, in whatever way, waits for itself for ever if a writer is involved, and
 //! so may a reader that asks a second time, as a writer may have come between. In builds with debug assertions either
-//! panics at once, writer or not.
+//! panics at once, writer or not, and so do two threads that ask for two locks in two orders.
 #![allow(unsafe_code)] // a value that the lock protects
 
 mod raw;
-mod taken;
 
 use std::{
     cell::UnsafeCell,
@@ -31,11 +30,11 @@ use std::{
 };
 
 pub use raw::{QUOTA, Raw};
-use taken::{Taken, not_twice};
 
 use crate::{
     event::{Event, Native},
     profile::{Began, Held, Origin},
+    taken::{Taken, waits},
 };
 
 /// A value that many read or one changes; see the module. `E` is how threads sleep.
@@ -107,10 +106,10 @@ impl<T: ?Sized, E: Event> RwLock<T, E> {
     #[inline]
     #[track_caller]
     pub fn read(&self) -> ReadGuard<'_, T, E> {
-        not_twice(&self.raw);
+        waits(&self.raw, self.origin);
         let began = Began::now();
         self.raw.read();
-        ReadGuard { lock: self, held: began.held(), _taken: Taken::now(&self.raw) }
+        ReadGuard { lock: self, held: began.held(), _taken: Taken::now(&self.raw, self.origin) }
     }
 
     /// The same without waiting.
@@ -121,17 +120,17 @@ impl<T: ?Sized, E: Event> RwLock<T, E> {
         if !self.raw.try_read() {
             return None;
         }
-        Some(ReadGuard { lock: self, held: began.held(), _taken: Taken::now(&self.raw) })
+        Some(ReadGuard { lock: self, held: began.held(), _taken: Taken::now(&self.raw, self.origin) })
     }
 
     /// Waits for all writers that came before, then until no reader is left.
     #[inline]
     #[track_caller]
     pub fn write(&self) -> WriteGuard<'_, T, E> {
-        not_twice(&self.raw);
+        waits(&self.raw, self.origin);
         let began = Began::now();
         self.raw.write();
-        WriteGuard::new(self, began.held(), Taken::now(&self.raw))
+        WriteGuard::new(self, began.held(), Taken::now(&self.raw, self.origin))
     }
 
     /// The same without waiting: if nobody has the lock, before writers that wait.
@@ -142,7 +141,7 @@ impl<T: ?Sized, E: Event> RwLock<T, E> {
         if !self.raw.try_write() {
             return None;
         }
-        Some(WriteGuard::new(self, began.held(), Taken::now(&self.raw)))
+        Some(WriteGuard::new(self, began.held(), Taken::now(&self.raw, self.origin)))
     }
 
     /// The value, as nobody else can have the lock.

@@ -1,6 +1,6 @@
 //! Two records beside each other: what changed from A to B, and what cannot be said.
 //!
-//! A ratio says that B is better or worse only if its 95 % interval excludes 1 (for rates and shares of echo: leaves 1 by 3 %,
+//! A ratio says that B is better or worse only if its 95 % interval, from seven values or more of each, excludes 1 (for rates and shares of echo: leaves 1 by 3 %,
 //! either way), and only if both records are of the same recipe on the same machine, and neither was a quick run. All
 //! else is shown and claims nothing.
 
@@ -9,7 +9,6 @@ mod text;
 
 use std::path::Path;
 
-use bench::random::Random;
 use serde::Serialize;
 
 pub use differences::Difference;
@@ -17,16 +16,9 @@ pub use differences::Difference;
 use crate::{
     file::{self, Error},
     record::{Figure, Record},
+    statistics,
 };
 
-/// Values that a figure needs in both records for an interval.
-const VALUES_MIN: usize = 3;
-/// Draws of the bootstrap: the ends of the interval rest on some fifty of them each.
-const DRAWS: usize = 2000;
-/// The same records give the same interval.
-const SEED: u64 = 1;
-/// Shares of the draws below the ends of the interval.
-const ENDS: [f64; 2] = [0.025, 0.975];
 /// By how much a rate must differ: what is less comes and goes with the placement of code and data.
 const RATE_MARGIN: f64 = 1.03;
 /// A rate too, if in another unit.
@@ -85,6 +77,8 @@ pub struct Compared {
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio; absent where one of them has too few values.
     pub interval: Option<(f64, f64)>,
+    /// Whether the generator was the limit of one of them: nothing is claimed of those.
+    pub is_limited: bool,
     /// What is claimed.
     pub verdict: Verdict,
 }
@@ -161,6 +155,7 @@ fn lacking(record: &Record, other: &Record) -> Vec<String> {
 fn compared(a: &Figure, b: &Figure, may_claim: bool) -> Compared {
     let ratio = (a.median > 0.0 && b.median > 0.0).then(|| b.median / a.median);
     let interval = interval(&a.values, &b.values);
+    let is_limited = a.at_least + b.at_least > 0;
     let is_rate = a.unit == "/s" || a.metric == ECHO_SHARE;
     Compared {
         contender: a.contender.clone(),
@@ -172,7 +167,8 @@ fn compared(a: &Figure, b: &Figure, may_claim: bool) -> Compared {
         b: b.median,
         ratio: ratio.filter(|ratio| ratio.is_finite()),
         interval,
-        verdict: match interval.filter(|_| may_claim) {
+        is_limited,
+        verdict: match interval.filter(|_| may_claim && !is_limited) {
             Some(interval) => verdict(interval, is_rate, a.more_is_better),
             None => Verdict::NoClaim,
         },
@@ -190,23 +186,15 @@ fn verdict((low, high): (f64, f64), is_rate: bool, more_is_better: bool) -> Verd
     }
 }
 
-/// The 95 % interval of the ratio of medians, B over A: each drawn anew from its own values, again and again.
+/// The interval of the ratio of medians, B over A, at 95 % or more. The two have no rounds in common, so each median has its
+/// own interval, at 97.5 % that both hold in 95 %: the least ratio is that of B's lower end over A's upper.
 fn interval(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
-    let is_fit = |values: &[f64]| {
-        values.len() >= VALUES_MIN && values.iter().all(|value| value.is_finite() && *value > 0.0)
+    let of = |values: &[f64]| {
+        let are_fit = values.iter().all(|value| value.is_finite() && *value > 0.0);
+        statistics::interval_that_covers(values, statistics::COVERAGE_OF_TWO).filter(|_| are_fit)
     };
-    if !is_fit(a) || !is_fit(b) {
-        return None;
-    }
-    let mut random = Random::new(SEED);
-    let mut draw = |values: &[f64]| {
-        let mut drawn: Vec<f64> = values.iter().map(|_| values[random.index(values.len())].ln()).collect();
-        drawn.sort_by(f64::total_cmp);
-        f64::midpoint(drawn[(drawn.len() - 1) / 2], drawn[drawn.len() / 2])
-    };
-    let mut ratios: Vec<f64> = (0..DRAWS).map(|_| -draw(a) + draw(b)).collect();
-    ratios.sort_by(f64::total_cmp);
-    let [low, high] = ENDS.map(|share| ratios[(DRAWS as f64 * share) as usize].exp());
+    let ((low_a, high_a), (low_b, high_b)) = (of(a)?, of(b)?);
+    let (low, high) = (low_b / high_a, high_b / low_a);
     (low > 0.0 && high.is_finite()).then_some((low, high))
 }
 

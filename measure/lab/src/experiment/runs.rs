@@ -61,13 +61,20 @@ pub fn divide(values: &Values, pair: &Pair<'_>, label: &str, ratios: &mut Values
 
 /// What came of a target: the median of the ratios and its interval beside the least that is wanted.
 pub fn target(what: String, values: &[f64], least: f64) -> Target {
-    let interval = statistics::interval_of_logarithms(values);
+    bounded(what, values, Some(least), None)
+}
+
+/// The same with a bound from below, or from above. The median is that of logarithms where all values are above 0.
+fn bounded(what: String, values: &[f64], least: Option<f64>, most: Option<f64>) -> Target {
+    let positive = values.iter().all(|&value| value > 0.0);
     Target {
         what,
-        median: statistics::median_of_logarithms(values),
-        interval,
-        least: Some(least),
-        most: None,
+        median: if positive { statistics::median_of_logarithms(values) } else { statistics::median(values) },
+        interval: statistics::interval(values),
+        coverage: statistics::coverage(values.len()),
+        at_least: 0,
+        least,
+        most,
     }
 }
 
@@ -91,13 +98,8 @@ pub fn change_targets(lab: &mut Lab, metric: &str, values: impl Fn(&str, &str, &
             continue;
         }
         let at = if *over_at == target.at { String::new() } else { format!(" at {over_at}") };
-        let positive = values.iter().all(|&value| value > 0.0);
-        let (median, interval) = match positive {
-            true => (statistics::median_of_logarithms(&values), statistics::interval_of_logarithms(&values)),
-            false => (statistics::median(&values), statistics::interval(&values)),
-        };
         let what = format!("{metric} of {} at {}{over}{at}", target.of.text(), target.at);
-        lab.record.targets.push(Target { what, median, interval, least: target.least, most: target.most });
+        lab.record.targets.push(bounded(what, &values, target.least, target.most));
     }
 }
 

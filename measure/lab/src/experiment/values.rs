@@ -68,10 +68,10 @@ impl Values {
                 } else {
                     statistics::median(&values)
                 },
-                interval: match positive {
-                    true => statistics::interval_of_logarithms(&values),
-                    false => statistics::interval(&values),
-                },
+                interval: statistics::interval(&values),
+                coverage: statistics::coverage(values.len()),
+                at_least: 0,
+                quietness: None,
                 values,
             }
         };

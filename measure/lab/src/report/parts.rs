@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::{
     escape::html,
-    record::{Agreement, Record},
+    record::{Agreement, Record, RuleCount, Softirq, Validity},
 };
 
 /// Lines of a list that are shown at once; more are folded.
@@ -92,7 +92,40 @@ pub fn blocks(page: &mut String, record: &Record) {
         if discarded > 0 { "; the others were discarded:" } else { "." }
     );
     list(page, &blocks.discarded, "discarded");
+    rules(page, &record.validity);
     page.push_str("</div>\n");
+}
+
+/// What each rule came to, and how quiet the machine was.
+fn rules(page: &mut String, validity: &Validity) {
+    if !validity.rules.is_empty() {
+        page.push_str(
+            "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">rule</th><th scope=\"col\">bound</th>\
+             <th scope=\"col\">broken</th><th scope=\"col\">made again</th><th scope=\"col\">discarded</th></tr></thead>\n\
+             <tbody>\n",
+        );
+        for RuleCount { rule, bound, broken, again, discarded } in &validity.rules {
+            let _ = writeln!(
+                page,
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{broken}</td><td>{again}</td><td>{discarded}</td></tr>",
+                html(rule),
+                html(bound)
+            );
+        }
+        let _ = writeln!(page, "</tbody></table></div>\n<p class=\"caption\">Of {} runs.</p>", validity.runs);
+    }
+    if let Some(quietness) = &validity.quietness {
+        let _ = writeln!(page, "<p>{}</p>", html(&quietness.words()));
+    }
+    if !validity.softirq.is_empty() {
+        let core = |Softirq { core, of, seconds }: &Softirq| format!("core {core} ({of}) {seconds:.1} s");
+        let cores: Vec<String> = validity.softirq.iter().map(core).collect();
+        let _ = writeln!(
+            page,
+            "<p>Time in soft interrupts, which receiving is most of: {}.</p>",
+            html(&cores.join(", "))
+        );
+    }
 }
 
 /// The first lines, the others folded.

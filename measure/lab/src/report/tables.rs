@@ -26,7 +26,8 @@ pub fn figures(page: &mut String, record: &Record) {
     }
     page.push_str(
         "<section>\n<h2>In figures</h2>\n<p class=\"caption\">Medians; below each, in small, the interval that holds the \
-         median with 95 % confidence (bootstrap over blocks), where there are three or more.</p>\n<div class=\"grids\">\n",
+         median with 95 % or more, between two of the values in order, where there are six or more. \
+         ≥: the generator was the limit.</p>\n<div class=\"grids\">\n",
     );
     for grid in &grids {
         grid_table(page, grid);
@@ -64,7 +65,12 @@ fn grid_table(page: &mut String, grid: &Grid) {
 }
 
 fn figure_cell(figure: &Figure) -> String {
-    let median = number::long(figure.median);
+    let limited = if figure.at_least > 0 { "≥ " } else { "" };
+    let median = format!("{limited}{}", number::long(figure.median));
+    let median = match &figure.quietness {
+        Some(quietness) => format!("<span title=\"{}\">{median}</span>", html(&quietness.words())),
+        None => median,
+    };
     match figure.interval {
         Some((low, high)) => {
             format!("{median}<small>{} – {}</small>", number::long(low), number::long(high))

@@ -30,19 +30,16 @@ pub fn report(lab: &mut Lab, found: &Found) {
 /// What came of an order.
 pub fn verdict(expected: Expected, ratios: &[f64]) -> &'static str {
     let median = statistics::median_of_logarithms(ratios);
-    let interval = statistics::interval_of_logarithms(ratios);
-    let (low, high) = interval.unwrap_or((median, median));
-    match (expected, interval) {
-        (Expected::Faster, Some(_)) if low > 1.0 => "reproduced",
-        (Expected::Faster, Some(_)) if high < 1.0 => "differs: the first is slower",
-        (Expected::Faster, Some(_)) => "differs: not told apart",
-        (Expected::Faster, None) if median > 1.0 => "reproduced, by too few runs",
-        (Expected::Faster, None) => "differs, by too few runs",
-        (Expected::NotSlower, _) if median >= 1.0 - ALIKE => "reproduced",
-        (Expected::NotSlower, _) => "differs: the first is slower",
-        (Expected::Alike, _) if (1.0 - ALIKE..=1.0 / (1.0 - ALIKE)).contains(&median) => "reproduced",
-        (Expected::Alike, _) if median > 1.0 => "differs: the first is faster",
-        (Expected::Alike, _) => "differs: the first is slower",
+    let Some((low, high)) = statistics::interval(ratios) else { return "not decided, by too few runs" };
+    match expected {
+        Expected::Faster if low > 1.0 => "reproduced",
+        Expected::Faster if high < 1.0 => "differs: the first is slower",
+        Expected::Faster => "differs: not told apart",
+        Expected::NotSlower if median >= 1.0 - ALIKE => "reproduced",
+        Expected::NotSlower => "differs: the first is slower",
+        Expected::Alike if (1.0 - ALIKE..=1.0 / (1.0 - ALIKE)).contains(&median) => "reproduced",
+        Expected::Alike if median > 1.0 => "differs: the first is faster",
+        Expected::Alike => "differs: the first is slower",
     }
 }
 
@@ -68,7 +65,7 @@ fn orders(recipe: &Recipe, found: &Found, cores: usize) -> Vec<Table> {
             continue;
         }
         let ratio = number::long(statistics::median_of_logarithms(&ratios));
-        let interval = statistics::interval_of_logarithms(&ratios)
+        let interval = statistics::interval(&ratios)
             .map_or_else(String::new, |(low, high)| format!(" ({low:.2} to {high:.2})"));
         let row = vec![
             format!("{}. {}", expected_words(order), order.said),
@@ -101,7 +98,7 @@ fn ranking(recipe: &Recipe, found: &Found, place: usize, value: u64) -> String {
     for (index, (name, cell, rate)) in cells.iter().enumerate() {
         if index > 0 {
             let ratios = found.ratios(cells[index - 1].1, *cell);
-            let is_apart = statistics::interval_of_logarithms(&ratios).is_some_and(|(low, _)| low > 1.0);
+            let is_apart = statistics::interval(&ratios).is_some_and(|(low, _)| low > 1.0);
             text += if is_apart { " > " } else { " ≈ " };
         }
         text += &format!("{name} {}/s", number::short(*rate));
@@ -165,8 +162,7 @@ fn alarms(lab: &mut Lab, recipe: &Recipe, found: &Found) {
             {
                 let ratios = found.ratios(which, one);
                 let median = statistics::median_of_logarithms(&ratios);
-                let high = statistics::interval_of_logarithms(&ratios).map_or(median, |(_, high)| high);
-                if !ratios.is_empty() && high < 1.0 {
+                if statistics::interval(&ratios).is_some_and(|(_, high)| high < 1.0) {
                     slower.push(format!("{} {median:.2}", panel.axis.place(cell.value)));
                 }
                 ratios.iter().for_each(|&ratio| values.push(&variant.name, &panel.place(cell.value), ratio));

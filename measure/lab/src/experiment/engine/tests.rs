@@ -97,7 +97,7 @@ of = ["paper", 8]
 over = ["paper", 2]
 least = 3.5
 [full]
-runs = 3
+runs = 6
 run-seconds = 0.1
 stolen-share = 1.0
 "#;
@@ -148,6 +148,7 @@ fn lab(folder: &Path, recipe: &str, script: &str) -> Lab {
         quick: false,
         contenders: Vec::new(),
         blocks: crate::record::Blocks::default(),
+        validity: crate::record::Validity::default(),
         figures: Vec::new(),
         tables: Vec::new(),
         charts: Vec::new(),
@@ -185,8 +186,8 @@ fn a_recipe_from_runs_to_report() {
     let mut lab = lab(folder.path(), RECIPE, ENGINE);
     run(&mut lab).unwrap();
     let record = &lab.record;
-    // 1 of `none`, 3 of three others, twice one of `paper`, all in three rounds; profiles in one.
-    assert_eq!((record.blocks.kept, record.blocks.discarded.len()), (3 * (1 + 9 + 2) + 2, 0));
+    // 1 of `none`, 3 of three others, twice one of `paper`, all in six rounds; profiles in one.
+    assert_eq!((record.blocks.kept, record.blocks.discarded.len()), (6 * (1 + 9 + 2) + 2, 0));
     assert_eq!(median(record, "none", "rate", "root, no threads"), Some(1500.0));
     assert_eq!(median(record, "none", "rate", "root, 1 thread"), None);
     assert_eq!(median(record, "paper", "rate", "root, 8 threads"), Some(24_000.0));
@@ -197,7 +198,7 @@ fn a_recipe_from_runs_to_report() {
     assert_eq!(median(record, "paper", "writes", "changes, 10 writes/s"), Some(450.0));
     assert_eq!(median(record, "bind9", "waiting", "profile, 2 threads"), Some(0.4));
     let figure = record.figures.iter().find(|figure| figure.metric == "rate over mutex").unwrap();
-    assert_eq!((figure.values.len(), figure.interval.is_some()), (3, true));
+    assert_eq!((figure.values.len(), figure.interval.is_some()), (6, true));
 
     let note = |parts: &[&str]| {
         let is_it = |note: &&String| parts.iter().all(|part| note.contains(part));
@@ -341,18 +342,18 @@ fn disturbed_runs_are_counted() {
 
 #[test]
 fn verdicts_of_orders() {
-    for (expected, ratios, said) in [
-        (Expected::Faster, &[1.1, 1.2, 1.3][..], "reproduced"),
-        (Expected::Faster, &[0.9, 1.2, 1.3], "differs: not told apart"),
-        (Expected::Faster, &[0.9, 0.8, 0.7], "differs: the first is slower"),
-        (Expected::Faster, &[1.1], "reproduced, by too few runs"),
-        (Expected::Faster, &[0.9], "differs, by too few runs"),
-        (Expected::NotSlower, &[0.95, 0.96, 0.97], "reproduced"),
-        (Expected::NotSlower, &[0.8, 0.8, 0.8], "differs: the first is slower"),
-        (Expected::Alike, &[1.05, 0.95, 1.0], "reproduced"),
-        (Expected::Alike, &[1.2, 1.3, 1.2], "differs: the first is faster"),
-        (Expected::Alike, &[0.8, 0.7, 0.8], "differs: the first is slower"),
+    for (expected, three, said) in [
+        (Expected::Faster, [1.1, 1.2, 1.3], "reproduced"),
+        (Expected::Faster, [0.9, 1.2, 1.3], "differs: not told apart"),
+        (Expected::Faster, [0.9, 0.8, 0.7], "differs: the first is slower"),
+        (Expected::NotSlower, [0.95, 0.96, 0.97], "reproduced"),
+        (Expected::NotSlower, [0.8, 0.8, 0.8], "differs: the first is slower"),
+        (Expected::Alike, [1.05, 0.95, 1.0], "reproduced"),
+        (Expected::Alike, [1.2, 1.3, 1.2], "differs: the first is faster"),
+        (Expected::Alike, [0.8, 0.7, 0.8], "differs: the first is slower"),
     ] {
+        assert_eq!(verdict(expected, &three), "not decided, by too few runs");
+        let ratios = &[three, three].concat()[..];
         assert_eq!(verdict(expected, ratios), said, "{expected:?} {ratios:?}");
     }
 }
