@@ -44,9 +44,9 @@ impl Outset {
 fn staircase_words(effort: &Effort, outset: Outset, row: &Row) -> Vec<String> {
     let options = [
         ("--staircase", effort.trials.to_string()),
-        ("--trial-seconds", effort.trial_seconds.to_string()),
+        ("--trial-seconds", (effort.trial_seconds * row.longer).to_string()),
         ("--width", effort.width.to_string()),
-        ("--overtime-share", effort.overtime_share.to_string()),
+        ("--overtime-share", effort.overtime_share.max(row.overtime_share).to_string()),
         ("--stolen-share", effort.stolen_share.to_string()),
         ("--rate-start", outset.rate.to_string()),
         ("--first-step", outset.step.to_string()),

@@ -147,16 +147,20 @@ impl Recipe {
         let spots = (counts * self.cases.len()) as f64;
         let echoes = ECHOES + usize::from(self.workers.len() > 1);
         let subjects = (self.contenders.len() + echoes) as f64;
-        // Those of other ways of asking, where each has echoes of its own.
-        let asked = |row: &super::Row| {
-            ECHOES + self.contenders.iter().filter(|&&contender| row.is_for(contender)).count()
+        let staircase = |approach: f64, longer: f64| {
+            let trial = effort.trial_seconds * longer + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
+            (effort.trials as f64 + approach) * trial + effort.warm_seconds + START
         };
-        let others = (self.rows.iter().map(asked).sum::<usize>() * self.cases.len()) as f64;
-        let trial = effort.trial_seconds + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
-        let staircase =
-            |approach: f64| (effort.trials as f64 + approach) * trial + effort.warm_seconds + START;
-        let known = (effort.blocks as f64 - 1.0) * staircase(APPROACH_KNOWN);
-        let blocks = (spots * subjects + others) * (staircase(APPROACH) + known);
+        let blocks = |longer: f64| {
+            staircase(APPROACH, longer) + (effort.blocks as f64 - 1.0) * staircase(APPROACH_KNOWN, longer)
+        };
+        // Other ways of asking have echoes of their own.
+        let row = |row: &super::Row| {
+            let asked = self.contenders.iter().filter(|&&contender| row.is_for(contender)).count();
+            (ECHOES + asked) as f64 * blocks(row.longer)
+        };
+        let rows = self.cases.len() as f64 * self.rows.iter().map(row).sum::<f64>();
+        let blocks = spots * subjects * blocks(1.0) + rows;
         let search = effort.loss_free_seconds * SEARCH_TRIALS;
         let searched =
             if self.loss_free.is_empty() { self.contenders.len() + 1 } else { self.loss_free.len() };

@@ -265,6 +265,9 @@ impl Recipe {
                 "a [[row]] is for measure = \"rates\""
             }
             _ if !self.rows_have_names() => "[[row]] name: each needs one of its own",
+            _ if !self.rows.iter().all(Row::is_sound) => {
+                "[[row]]: expected longer from 1 to 100, overtime-share from 0 to 1"
+            }
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",
             _ if self.workers.is_empty() || self.workers.contains(&0) => "workers: expected numbers from 1",
@@ -340,6 +343,7 @@ mod tests {
         complains(&good.replace("\"nsd\"", "\"bind4\""), "unknown variant `bind4`");
         complains(&good.replace("[full]\n", "[[row]]\ntcp = true\n[full]\n"), "[[row]] name");
         complains(&good.replace("[full]\n", "[[row]]\nudp = true\n[full]\n"), "unknown field `udp`");
+        complains(&good.replace("longer = 2.5", "longer = 0.5"), "expected longer from 1 to 100");
         complains("title = ", "own.toml:1:");
         complains("title = \"\"\nmethod = \"\"\nmeasure = \"rates\"", "[[case]]");
     }

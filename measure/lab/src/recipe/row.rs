@@ -8,7 +8,7 @@ use super::Name;
 const CONNECTIONS: &str = "20";
 
 /// A way of asking.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Row {
     /// What it is called in tables and charts; empty for the usual one.
@@ -25,6 +25,10 @@ pub struct Row {
     pub tcp: bool,
     /// Whether servers may give answers again that they gave before; otherwise those that can be told so make each anew.
     pub keep_answers: bool,
+    /// Trials are so many times as long as those of the usual way.
+    pub longer: f64,
+    /// How late the last reply of a trial may come at least, as share of its length, where what carries replies may hold back the last.
+    pub overtime_share: f64,
 }
 
 impl Default for Row {
@@ -38,6 +42,8 @@ impl Default for Row {
             ipv6: false,
             tcp: false,
             keep_answers: true,
+            longer: 1.0,
+            overtime_share: 0.0,
         }
     }
 }
@@ -57,6 +63,11 @@ impl Row {
     pub fn words(&self) -> Vec<String> {
         let pace = self.poisson.then(|| "--poisson".to_owned());
         self.link_words().into_iter().chain(pace).collect()
+    }
+
+    /// Whether numbers are in their range.
+    pub fn is_sound(&self) -> bool {
+        (1.0..=100.0).contains(&self.longer) && (0.0..=1.0).contains(&self.overtime_share)
     }
 
     /// Whether a contender is asked so.

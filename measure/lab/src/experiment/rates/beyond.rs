@@ -107,14 +107,12 @@ pub fn figures(beyond: &Beyond) -> Vec<Figure> {
     beyond.answered.iter().zip(SHARES).flat_map(of).collect()
 }
 
-/// A table and a chart of a place; `None` where nothing was offered.
-pub fn report(spot: &Spot, beyond: &Beyond) -> Option<(Table, Chart)> {
+/// A table and a chart of a place, of contenders in that order; `None` where nothing was offered.
+pub fn report(spot: &Spot, beyond: &Beyond, order: &[&str]) -> Option<(Table, Chart)> {
     let at = spot.at.as_str();
-    let names: Vec<&str> = beyond.answered[0]
-        .contenders()
-        .into_iter()
-        .filter(|name| !beyond.answered[0].of(name, at).is_empty())
-        .collect();
+    // In the order of the rates: trials came in random order.
+    let names: Vec<&str> =
+        order.iter().copied().filter(|name| !beyond.answered[0].of(name, at).is_empty()).collect();
     if names.is_empty() {
         return None;
     }
@@ -132,7 +130,7 @@ pub fn report(spot: &Spot, beyond: &Beyond) -> Option<(Table, Chart)> {
     let rows = names.iter().flat_map(|name| (0..SHARES.len()).map(|which| row(name, which))).collect();
     let columns = ["server", "times its rate", "offered/s", "in time/s", "late/s", "dropped/s", "in time %"];
     let note = "In time: within the time-out of the generator. Dropped: by the server's socket, as the kernel counts; what is in none of these columns was \
-                dropped elsewhere or had no reply.";
+                answered after the generator had stopped waiting, or not at all.";
     let table = table(&format!("Answered of offered{place}"), &columns, rows, note);
     let series = |name: &&str| Series {
         name: (*name).to_owned(),

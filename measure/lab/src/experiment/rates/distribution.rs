@@ -11,24 +11,40 @@ const PERCENTILES: [(&str, f64); 5] =
 /// So many queries have to be slower for a percentile to be drawn: of fewer it is luck.
 const SLOWER_MIN: f64 = 5.0;
 
-/// A chart for each load that latencies were measured at, from the raw results of a place, of which there is an outcome by contender, rate and run.
-pub fn charts(raw: &[Value], at: &str) -> Vec<Chart> {
-    let runs: Vec<&Value> =
-        raw.iter().filter(|result| result["latency_of"].is_string() && result["at"] == at).collect();
-    let mut rates: Vec<f64> = runs.iter().filter_map(|run| run["rate"].as_f64()).collect();
+/// Loads that are shares of each one's own rate, from trials that offer more and more: those below the rate.
+const OWN_SHARES: [(f64, &str); 2] = [(0.5, "half"), (0.8, "four fifths")];
+
+/// Charts from the raw results of a place, with contenders in that order: one for each load that is the same for all, and for each that is a share of each one's own rate.
+pub fn charts(raw: &[Value], at: &str, order: &[&str]) -> Vec<Chart> {
+    let of = |key: &str| -> Vec<&Value> {
+        raw.iter().filter(|result| result[key].is_string() && result["at"] == at).collect()
+    };
+    let (equal, own) = (of("latency_of"), of("beyond_of"));
+    let mut rates: Vec<f64> = equal.iter().filter_map(|run| run["rate"].as_f64()).collect();
     rates.sort_by(f64::total_cmp);
     rates.dedup();
     let of_rate = |&rate: &f64| {
-        let runs: Vec<&Value> = runs.iter().copied().filter(|run| run["rate"] == rate).collect();
-        chart(&runs, rate, at)
+        let runs = equal.iter().copied().filter(|run| run["rate"] == rate);
+        chart(runs, "latency_of", &format!("{rate:.0}/s"), (at, order))
     };
-    rates.iter().map(of_rate).filter(|chart| !chart.series.is_empty()).collect()
+    let of_share = |&(share, words): &(f64, &str)| {
+        let runs = own.iter().copied().filter(|run| run["share"] == share);
+        chart(runs, "beyond_of", &format!("{words} of each one's own rate"), (at, order))
+    };
+    let charts = rates.iter().map(of_rate).chain(OWN_SHARES.iter().map(of_share));
+    charts.filter(|chart| !chart.series.is_empty()).collect()
 }
 
-fn chart(runs: &[&Value], rate: f64, at: &str) -> Chart {
+/// `key`: what says whose run it was; `load`: in words.
+fn chart<'a>(
+    runs: impl Iterator<Item = &'a Value>,
+    key: &str,
+    load: &str,
+    (at, order): (&str, &[&str]),
+) -> Chart {
     let mut values = Values::default();
     for run in runs {
-        let (who, outcome) = (run["latency_of"].as_str().unwrap_or(""), &run["outcome"]);
+        let (who, outcome) = (run[key].as_str().unwrap_or(""), &run["outcome"]);
         let received = outcome["received"].as_f64().unwrap_or(0.0);
         for (percentile, one_of) in PERCENTILES {
             let latency = outcome["latency_us"][percentile].as_f64();
@@ -48,13 +64,13 @@ fn chart(runs: &[&Value], rate: f64, at: &str) -> Chart {
     };
     let place = if at.is_empty() { String::new() } else { format!(", {at}") };
     Chart {
-        title: format!("Distribution of latency at {rate:.0}/s{place}"),
+        title: format!("Distribution of latency at {load}{place}"),
         kind: ChartKind::Lines,
         x_label: "one query of so many is slower: p50 at 2, p99.99 at 10,000".to_owned(),
         y_label: "microseconds".to_owned(),
         y_log: true,
         categories: Vec::new(),
-        series: values.contenders().into_iter().map(series).collect(),
+        series: order.iter().copied().map(series).filter(|series| !series.points.is_empty()).collect(),
     }
 }
 
@@ -63,6 +79,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn raw_outcome() -> Value {
+        json!({ "received": 50, "latency_us": { "p50": 10.0 } })
+    }
 
     #[test]
     fn percentiles_that_so_many_queries_tell() {
@@ -75,13 +95,16 @@ mod tests {
             run("a", 500.0, 100_000, 70.0),
             run("b", 500.0, 4_999, 90.0),
             run("a", 800.0, 100_000, 60.0),
-            json!({ "beyond_of": "a", "at": "x" }),
+            json!({ "beyond_of": "a", "at": "x", "share": 2.0, "outcome": raw_outcome() }),
+            json!({ "beyond_of": "a", "at": "x", "share": 0.8, "outcome": raw_outcome() }),
         ];
-        let charts = charts(&raw, "x");
-        assert_eq!(charts.len(), 2);
+        let charts = charts(&raw, "x", &["a", "b"]);
+        let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
+        assert_eq!(titles.len(), 3, "{titles:?}");
+        assert!(titles[2].ends_with("at four fifths of each one's own rate"), "{titles:?}");
         let [a, b] = &charts[0].series[..] else { panic!("{charts:?}") };
         assert_eq!((a.points.len(), a.points[4].x, a.points[4].y), (5, 10_000.0, 60.0));
         assert_eq!((b.points.len(), b.points.last().map(|point| point.x)), (3, Some(100.0)));
-        assert!(super::charts(&raw, "y").is_empty());
+        assert!(super::charts(&raw, "y", &["a"]).is_empty());
     }
 }

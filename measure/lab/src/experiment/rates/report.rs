@@ -49,9 +49,10 @@ pub fn report(lab: &mut Lab, spots: &[Spot], found: &Found) {
         let of_case: Vec<&Spot> = [*spot].into_iter().chain(of_case).collect();
         record.charts.push(by_way(&of_case, found));
     }
+    let order = found.rated.rates.contenders();
     for spot in spots {
         record.tables.extend(loss_free::report(spot, found));
-        if let Some((table, chart)) = beyond::report(spot, &found.beyond) {
+        if let Some((table, chart)) = beyond::report(spot, &found.beyond, &order) {
             record.tables.push(table);
             record.charts.push(chart);
         }
@@ -59,7 +60,7 @@ pub fn report(lab: &mut Lab, spots: &[Spot], found: &Found) {
     found.latencies.iter().for_each(|latency| latency::report(lab, latency));
     let record = &mut lab.record;
     for spot in spots {
-        record.charts.extend(distribution::charts(&record.raw, &spot.at));
+        record.charts.extend(distribution::charts(&record.raw, &spot.at, &order));
     }
 }
 
