@@ -7,6 +7,7 @@ use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
+    str::FromStr,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -17,7 +18,8 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use engine::{
-    Content, Data, MemoryKind, ProtectionKind, Service, Settings, memory::JEMALLOC, settings::SECONDS_MAX,
+    Content, Data, MemoryKind, Names, ProtectionKind, Service, Settings, memory::JEMALLOC,
+    settings::SECONDS_MAX,
 };
 
 /// The root zone that comes with the program.
@@ -39,24 +41,16 @@ A name server of the shape that BIND 9 had in the 2000s, small enough that its l
 operate. It asks itself, or with --serve answers over UDP until SIGTERM or SIGINT. `zonda-bench lab` has the experiments.")]
 pub struct Arguments {
     /// A zone of delegations, or a resolver's cache of 200,000 names.
-    #[arg(long, value_enum, default_value_t = DataOption::Root)]
-    data: DataOption,
+    #[arg(long, default_value = Data::Root.name(), value_parser = words::<Data>(Data::WORDS))]
+    data: Data,
     /// Zone file in place of the root zone that comes with the program.
     #[arg(long, value_name = "FILE")]
     zone: Option<PathBuf>,
     /// Locks and counters; snapshot is what the server of this project has.
-    #[arg(
-        long,
-        default_value = ProtectionKind::Snapshot.name(),
-        value_parser = PossibleValuesParser::new(ProtectionKind::ALL.map(ProtectionKind::name)).map(protection),
-    )]
+    #[arg(long, default_value = ProtectionKind::Snapshot.name(), value_parser = words::<ProtectionKind>(ProtectionKind::WORDS))]
     protection: ProtectionKind,
     /// Where memory for building answers comes from.
-    #[arg(
-        long,
-        default_value = MemoryKind::Areas.name(),
-        value_parser = PossibleValuesParser::new(MemoryKind::ALL.map(MemoryKind::name)).map(memory),
-    )]
+    #[arg(long, default_value = MemoryKind::Areas.name(), value_parser = words::<MemoryKind>(MemoryKind::WORDS))]
     memory: MemoryKind,
     /// Threads that answer.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -65,7 +59,7 @@ pub struct Arguments {
     #[arg(long)]
     own: bool,
     /// How often each name is asked for; skewed: one takes 22.9 %, six more than half.
-    #[arg(long, value_enum, default_value_t = Names::Uniform)]
+    #[arg(long, default_value = Names::Uniform.name(), value_parser = words::<Names>(Names::WORDS))]
     names: Names,
     /// Share of names that do not exist.
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
@@ -115,31 +109,16 @@ pub struct Arguments {
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum DataOption {
-    Root,
-    Cache,
-}
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Names {
-    Uniform,
-    Skewed,
-}
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Sockets {
     Shared,
     Each,
 }
 
-#[allow(clippy::needless_pass_by_value)] // as clap hands it over
-fn protection(name: String) -> ProtectionKind {
-    name.parse().expect("one of the possible values")
-}
-
-#[allow(clippy::needless_pass_by_value)] // as clap hands it over
-fn memory(name: String) -> MemoryKind {
-    name.parse().expect("one of the possible values")
+/// Takes one of the words of a choice.
+fn words<T: FromStr + Clone + Send + Sync + 'static>(
+    words: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words).map(|word| word.parse().ok().expect("one of the possible values"))
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
@@ -199,13 +178,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, Error> {
     Ok(Settings {
         protection: arguments.protection,
         memory: arguments.memory,
-        data: match arguments.data {
-            DataOption::Root => Data::Root,
-            DataOption::Cache => Data::Cache,
-        },
+        data: arguments.data,
         threads: arguments.threads,
         own: arguments.own,
-        skewed: arguments.names == Names::Skewed,
+        names: arguments.names,
         nxdomain: arguments.nxdomain,
         hits: arguments.hits,
         writes: arguments.writes,
@@ -221,7 +197,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Error> {
 }
 
 fn content(arguments: &Arguments) -> Result<Content, Error> {
-    if arguments.data == DataOption::Cache {
+    if arguments.data == Data::Cache {
         return match arguments.zone {
             Some(_) => Err(Error::Option { option: "--zone", rule: "with --data root" }),
             None => Ok(Content::of_cache()),

@@ -9,9 +9,7 @@ use std::{
 use bench::{
     Error,
     error::CaptureProblem,
-    trace::{
-        DNS_PORT, Message, Reader, chart, message::Parts, queries::QueryFile, report::Report, tally::Tally,
-    },
+    trace::{DNS_PORT, Message, Reader, message::Parts, queries::QueryFile, report::Report, tally::Tally},
 };
 use clap::Args;
 
@@ -61,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     if let Some(path) = &arguments.chart {
         let fault = |cause| Error::File { path: path.clone(), action: "write", cause };
-        std::fs::write(path, chart::svg(&report, &tally)).map_err(fault)?;
+        std::fs::write(path, lab::chart::document(&lab::trace::chart(&report, &tally))).map_err(fault)?;
     }
     let text = match arguments.json {
         true => format!("{:#}\n", report.json()),

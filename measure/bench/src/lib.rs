@@ -11,6 +11,7 @@
 //! * [`update`]: dynamic updates at a rate, signed and checked.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; unsafe code is there and in the
 //!   io_uring model of the echo server only. [`cores`]: lists of cores to run on.
+//! * [`percentiles`]: of times, as all results show them.
 //! * [`machine`]: what a result must say about where it was measured; [`host`]: what that machine is and can do.
 //!
 //! Nothing here knows Zonda: it measures any name server.
@@ -26,6 +27,7 @@ pub mod labels;
 pub mod load;
 pub mod machine;
 pub mod mmsg;
+pub mod percentiles;
 pub mod query;
 pub mod random;
 pub mod search;

@@ -9,7 +9,7 @@ use bench::{
 use wire::{NameBuf, iana::rtype};
 use zonefile::{NoIncludes, Options, Record, Report, Source};
 
-use crate::{message::query_packet, rrset::RRset};
+use crate::{message::query_packet, rrset::RRset, settings::Names};
 
 /// Zones and names of the paper's resolver (section 6.3): names that are in its cache.
 const CACHED_ZONES: usize = 1000;
@@ -60,11 +60,15 @@ impl Asked {
         self.names.is_empty()
     }
 
-    /// Queries as packets. `skewed`: as at a root server (see [`Skew::Paper`]). `nxdomain`: share of names in no zone.
-    pub fn questions(&self, skewed: bool, nxdomain: f64, seed: u64) -> Vec<Box<[u8]>> {
+    /// Queries as packets. Skewed ones are as at a root server (see [`Skew::Paper`]). `nxdomain`: share of names in no zone.
+    pub fn questions(&self, often: Names, nxdomain: f64, seed: u64) -> Vec<Box<[u8]>> {
         let Asked { is_cache, names } = self;
         // All threads have the same favourites.
-        let popularity = Popularity::new(if skewed { Skew::Paper } else { Skew::Uniform }, names, 1);
+        let skew = match often {
+            Names::Uniform => Skew::Uniform,
+            Names::Skewed => Skew::Paper,
+        };
+        let popularity = Popularity::new(skew, names, 1);
         let mut random = Random::part(seed, 11);
         let question = |_| {
             let (index, is_favourite) = popularity.draw(&mut random);
@@ -198,7 +202,7 @@ net. 86400 NS ns2.net.
     fn questions_are_drawn_as_wished() {
         let content = Content::of_zone("test", ZONE.as_bytes()).unwrap();
         let share = |nxdomain, what: &dyn Fn(&str) -> bool| {
-            let questions = content.asked().questions(false, nxdomain, 1);
+            let questions = content.asked().questions(Names::Uniform, nxdomain, 1);
             let names = questions.iter().map(|packet| Query::read(packet).unwrap().name.to_string());
             names.filter(|name| what(name)).count() as f64 / QUESTIONS as f64
         };
@@ -206,7 +210,7 @@ net. 86400 NS ns2.net.
         assert!((0.24..0.26).contains(&share(0.25, &|name| name.starts_with("www.no-"))));
         let cache = Content::of_cache();
         assert_eq!(cache.zones[0].nodes.len(), 200_000);
-        let first = cache.asked().questions(true, 0.0, 1);
+        let first = cache.asked().questions(Names::Skewed, 0.0, 1);
         let mut counts: BTreeMap<&[u8], usize> = BTreeMap::new();
         first
             .iter()

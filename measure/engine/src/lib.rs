@@ -26,6 +26,7 @@ pub mod server;
 pub mod settings;
 pub mod tally;
 pub mod tree;
+mod words;
 mod writer;
 
 use std::sync::atomic::AtomicBool;
@@ -36,7 +37,7 @@ use sync::protection::{Bind9, ByMutex, Paper, PaperPortable, SystemAtomic, Syste
 pub use content::Content;
 pub use memory::MemoryKind;
 pub use outcome::Outcome;
-pub use settings::{Data, ProtectionKind, Service, Settings};
+pub use settings::{Data, Names, ProtectionKind, Service, Settings};
 
 use locked::Locked;
 use server::Snapshots;

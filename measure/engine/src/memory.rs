@@ -6,14 +6,14 @@
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
-    fmt,
     ops::{Deref, DerefMut},
     ptr::NonNull,
     slice,
-    str::FromStr,
 };
 
 use sync::{Areas, Mutex, area::Area};
+
+use crate::words::words;
 
 /// Kinds of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,45 +35,15 @@ pub enum MemoryKind {
     None,
 }
 
-impl MemoryKind {
-    /// All.
-    pub const ALL: [MemoryKind; 7] = [
-        MemoryKind::Areas,
-        MemoryKind::Shared,
-        MemoryKind::System,
-        MemoryKind::Mimalloc,
-        MemoryKind::Jemalloc,
-        MemoryKind::Snmalloc,
-        MemoryKind::None,
-    ];
-
-    /// As options have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            MemoryKind::Areas => "areas",
-            MemoryKind::Shared => "shared",
-            MemoryKind::System => "system",
-            MemoryKind::Mimalloc => "mimalloc",
-            MemoryKind::Jemalloc => "jemalloc",
-            MemoryKind::Snmalloc => "snmalloc",
-            MemoryKind::None => "none",
-        }
-    }
-}
-
-impl fmt::Display for MemoryKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for MemoryKind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<MemoryKind, ()> {
-        MemoryKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or(())
-    }
-}
+words!(MemoryKind {
+    Areas = "areas",
+    Shared = "shared",
+    System = "system",
+    Mimalloc = "mimalloc",
+    Jemalloc = "jemalloc",
+    Snmalloc = "snmalloc",
+    None = "none",
+});
 
 /// Name of jemalloc's library.
 pub const JEMALLOC: &str = "libjemalloc.so.2";

@@ -7,7 +7,7 @@ use sync::profile::Summary;
 
 use crate::{
     settings::Settings,
-    tally::{PERCENTILES, Tally, Times},
+    tally::{Tally, Times},
     writer::Writes,
 };
 
@@ -62,10 +62,10 @@ impl Outcome {
 
     /// As a JSON object: times in microseconds where the key ends in `us`, else in seconds.
     pub fn json(&self) -> Value {
-        let Settings { protection, memory, data, threads, skewed, quota, .. } = &self.settings;
+        let Settings { protection, memory, data, threads, names, quota, .. } = &self.settings;
         let mut value = json!({
             "protection": protection.name(), "memory": memory.name(), "data": data.name(), "threads": threads,
-            "own": self.settings.is_own(), "names": if *skewed { "skewed" } else { "uniform" },
+            "own": self.settings.is_own(), "names": names.name(),
             "quota": quota, "buckets": self.settings.bucket_count(),
             "answered": self.answered(), "seconds": self.seconds.as_secs_f64(), "rate": self.rate(),
             "cpu_s": self.cpu().as_secs_f64(), "cpu_us_per_query": self.cpu_us_per_query(),
@@ -101,24 +101,16 @@ impl fmt::Display for Outcome {
             self.seconds.as_secs_f64()
         )?;
         writeln!(f, "processor   {:>12.3} us a question", self.cpu_us_per_query())?;
-        let percentiles = |f: &mut fmt::Formatter<'_>, name: &str, times: Value| {
-            write!(f, "{name:<11}")?;
-            for (percentile, _) in PERCENTILES {
-                let value = times[percentile].as_f64().unwrap_or(0.0);
-                write!(f, "  {} {value:.1}", percentile.replace('_', "."))?;
-            }
-            writeln!(f, "  us")
-        };
         if self.settings.waits {
-            percentiles(f, "question", self.times(|tally| &tally.questions).json())?;
-            percentiles(f, "waiting", self.times(|tally| &tally.waits).json())?;
+            writeln!(f, "question   {}", self.times(|tally| &tally.questions).words())?;
+            writeln!(f, "waiting    {}", self.times(|tally| &tally.waits).words())?;
         }
         if self.unlearned() > 0 {
             writeln!(f, "not kept    {:>12} answers that the cache did not have", self.unlearned())?;
         }
         if let Some(writes) = &self.writes {
             writeln!(f, "changes     {:>12} of {}", writes.done, writes.asked)?;
-            percentiles(f, "", writes.times.json())?;
+            writeln!(f, "           {}", writes.times.words())?;
         }
         if let Some(locks) = &self.locks {
             write!(f, "{}", locks.report)?;

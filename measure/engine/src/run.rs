@@ -76,7 +76,7 @@ pub(crate) fn run<S: Server>(
         let worker = |number: usize| {
             move || {
                 let questions =
-                    asked.questions(settings.skewed, settings.nxdomain, settings.seed + number as u64);
+                    asked.questions(settings.names, settings.nxdomain, settings.seed + number as u64);
                 // A copy of its own, for none but this thread.
                 let own;
                 let server = match shared {

@@ -2,16 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use bench::percentiles::{self, Words};
 use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-/// Longest time a histogram tells from longer ones; three digits.
-const LONGEST_NS: u64 = 60_000_000_000;
-const DIGITS: u8 = 3;
-/// Percentiles in results.
-pub const PERCENTILES: [(&str, f64); 5] =
-    [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99_9", 99.9), ("max", 100.0)];
+/// Longest time a histogram tells from longer ones.
+const SECONDS_MAX: u32 = 60;
 
 /// A histogram of times.
 #[derive(Clone, Debug)]
@@ -19,7 +16,7 @@ pub struct Times(Histogram<u64>);
 
 impl Default for Times {
     fn default() -> Times {
-        Times(Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).expect("bounds that a histogram can have"))
+        Times(percentiles::histogram(SECONDS_MAX))
     }
 }
 
@@ -37,10 +34,12 @@ impl Times {
 
     /// Percentiles in microseconds.
     pub fn json(&self) -> Value {
-        let of = |(name, at): (&str, f64)| {
-            (name.to_owned(), json!(self.0.value_at_percentile(at) as f64 / 1000.0))
-        };
-        PERCENTILES.into_iter().map(of).collect::<Map<_, _>>().into()
+        percentiles::json(&self.0).into()
+    }
+
+    /// The same in words.
+    pub fn words(&self) -> Words<'_> {
+        Words(&self.0)
     }
 }
 

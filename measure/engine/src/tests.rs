@@ -144,7 +144,7 @@ fn runs_count(data: Data, content: &Content, all: impl Iterator<Item = Settings>
             waits: true,
             profile: true,
             memory: MemoryKind::Shared,
-            skewed: true,
+            names: Names::Skewed,
             ..settings
         };
         let outcome = measure(&settings, content).unwrap();

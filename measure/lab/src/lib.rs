@@ -9,6 +9,7 @@
 //! * [`record`]: what an experiment leaves behind; reports and comparisons read nothing else.
 //! * [`file`](mod@file): records as files; [`published`]: what the sources of the recipes published.
 //! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other.
+//! * [`trace`]: the chart of what a capture holds.
 //! * [`figures`], [`machine`], [`number`], [`escape`]: what these share.
 
 pub mod agreement;
@@ -33,6 +34,7 @@ pub mod report;
 pub mod run;
 pub mod statistics;
 pub mod summary;
+pub mod trace;
 
 pub use error::Error;
 

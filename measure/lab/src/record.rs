@@ -293,6 +293,36 @@ pub struct Chart {
     pub series: Vec<Series>,
 }
 
+impl Chart {
+    /// Lines over a quantity, with the labels of x and y.
+    pub fn lines(title: impl Into<String>, [x_label, y_label]: [&str; 2], series: Vec<Series>) -> Chart {
+        Chart {
+            title: title.into(),
+            kind: ChartKind::Lines,
+            x_label: x_label.to_owned(),
+            y_label: y_label.to_owned(),
+            y_log: false,
+            categories: Vec::new(),
+            series,
+        }
+    }
+
+    /// Groups of bars over names.
+    pub fn bars(
+        title: impl Into<String>,
+        y_label: &str,
+        categories: Vec<String>,
+        series: Vec<Series>,
+    ) -> Chart {
+        Chart { kind: ChartKind::Bars, categories, ..Chart::lines(title, ["", y_label], series) }
+    }
+
+    /// The same with a logarithmic y axis, or without.
+    pub fn log(self, y_log: bool) -> Chart {
+        Chart { y_log, ..self }
+    }
+}
+
 /// Kinds of charts.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -339,6 +369,13 @@ pub struct Point {
     pub low: Option<f64>,
     /// Greatest value or upper end of an interval.
     pub high: Option<f64>,
+}
+
+impl Point {
+    /// One without a spread.
+    pub fn at(x: f64, y: f64) -> Point {
+        Point { x, y, low: None, high: None }
+    }
 }
 
 /// Figures that the recipe's source published.

@@ -18,7 +18,6 @@ mod line;
 mod lock;
 pub mod model;
 pub mod names;
-mod random;
 pub mod run;
 pub mod sweep;
 pub mod usl;

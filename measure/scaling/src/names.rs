@@ -1,6 +1,6 @@
 //! Which names are asked for, and in which of several buckets a name is.
 
-use crate::random::{Random, mix};
+use sync::Random;
 
 /// Popularity of names.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,12 +35,12 @@ impl Names {
 
 /// The name that a name leads to.
 pub(crate) fn next(name: u64) -> u64 {
-    mix(name.wrapping_add(0x9e37_79b9_7f4a_7c15))
+    Random::new(name).next_u64()
 }
 
 /// The bucket of a name among `count`, which is not 0; `of` tells sets of buckets apart.
 pub(crate) fn bucket(name: u64, of: usize, count: usize) -> usize {
-    (mix(name ^ mix(of as u64 + 1)) % count as u64) as usize
+    Random::part(name, of as u64 + 1).index(count)
 }
 
 #[cfg(test)]

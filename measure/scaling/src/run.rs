@@ -5,12 +5,13 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
+use sync::Random;
+
 use crate::{
     line::{Costs, Time, picoseconds},
     lock::{Lock, Woken},
     model::{Fault, Model, Step},
     names,
-    random::Random,
 };
 
 /// Cores: four times what the charts show.

@@ -1,8 +1,9 @@
 //! One number of cores after the other, and how a kernel spreads queries over them.
 
+use sync::Random;
+
 use crate::{
     model::{Fault, Model},
-    random::Random,
     run::{CORES_MAX, Effort, Outcome, run},
     usl::{self, Fit, Rates},
 };

@@ -4,7 +4,7 @@
 //! `n / rate` is linear in `1/λ`, `α/λ` and `β/λ` with λ the rate of one: least squares of relative errors, solved as
 //! three equations. A parameter below 0 means nothing here; it is set to 0 and the others fitted without it.
 
-use crate::random::Random;
+use sync::Random;
 
 /// What fits best.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -50,9 +50,19 @@ fn certificates() -> (TempDir, String) {
 }
 
 /// Unbound at port 853, which has one name of its own and asks nobody.
-fn unbound(certificates: &Path) -> (Guarded, TempDir) {
+struct Forwarder {
+    _process: Guarded,
+    _home: TempDir,
+    certificates: TempDir,
+    /// Of its key.
+    pin: String,
+}
+
+/// One that listens.
+fn forwarder() -> Forwarder {
+    let (certificates, pin) = certificates();
     let scratch = folder(&[]);
-    let (home, at) = (scratch.path().display(), certificates.display());
+    let (home, at) = (scratch.path().display(), certificates.path().display());
     let settings = format!(
         "server:\n interface: {FORWARDER}@853\n port: 53\n tls-port: 853\n tls-service-key: \"{at}/server.key\"\n \
          tls-service-pem: \"{at}/server.pem\"\n username: \"\"\n chroot: \"\"\n directory: \"{home}\"\n pidfile: \"\"\n \
@@ -63,7 +73,13 @@ fn unbound(certificates: &Path) -> (Guarded, TempDir) {
     fs::write(&path, settings).expect("the settings");
     let mut command = Command::new(require("unbound", "unbound"));
     command.args(["-d", "-c", text(&path)]);
-    (Guarded::spawn(command, scratch.path()), scratch)
+    let process = Guarded::spawn(command, scratch.path());
+    let log = || fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+    await_or(log, || {
+        assert!(process.is_running(), "{}", log());
+        TcpStream::connect((FORWARDER, 853)).is_ok()
+    });
+    Forwarder { _process: process, _home: scratch, certificates, pin }
 }
 
 /// Takes streams at port 853 of `at` to the forwarder, and notes how long the records are that come from the client and hold its data.
@@ -101,16 +117,11 @@ fn relay(at: &str) -> Arc<Mutex<Vec<usize>>> {
 #[test]
 fn questions_over_tls_are_padded() {
     in_internet(|internet| {
-        let (certificates, pin) = certificates();
-        let (forwarder, scratch) = unbound(certificates.path());
-        let log = || fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
-        await_or(log, || {
-            assert!(forwarder.is_running(), "{}", log());
-            TcpStream::connect((FORWARDER, 853)).is_ok()
-        });
+        let forwarder = forwarder();
         let noted = relay("127.0.6.2");
         let resolver = internet.resolver(&format!(
-            "insecure = [\"corp.example\"]\n[[forward]]\nname = \"corp.example\"\naddresses = [\"127.0.6.2\"]\ntls = true\ntls-pins = [\"{pin}\"]\n"
+            "insecure = [\"corp.example\"]\n[[forward]]\nname = \"corp.example\"\naddresses = [\"127.0.6.2\"]\ntls = true\ntls-pins = [\"{}\"]\n",
+            forwarder.pin
         ));
         let long = format!("{0}.{0}.www.corp.example", "a".repeat(50));
         for name in ["www.corp.example", &long, "b.corp.example"] {
@@ -128,18 +139,12 @@ fn questions_over_tls_are_padded() {
 #[test]
 fn forwarders_over_tls_have_to_prove_who_they_are() {
     in_internet(|internet| {
-        let (certificates, pin) = certificates();
-        let (forwarder, scratch) = unbound(certificates.path());
-        let log = || fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
-        await_or(log, || {
-            assert!(forwarder.is_running(), "{}", log());
-            std::net::TcpStream::connect((FORWARDER, 853)).is_ok()
-        });
-        let authorities = certificates.path().join("ca.pem");
+        let forwarder = forwarder();
+        let authorities = forwarder.certificates.path().join("ca.pem");
         let by_name = format!("tls-name = \"{NAME}\"\ntls-authorities = \"{}\"\n", authorities.display());
         let other_name = by_name.replace(NAME, "dns.other.example");
         let other_pin = "tls-pins = [\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"]\n";
-        let by_pin = format!("tls-pins = [\"{pin}\"]\n");
+        let by_pin = format!("tls-pins = [\"{}\"]\n", forwarder.pin);
         let of_system = format!("tls-name = \"{NAME}\"\n");
         let is_believed = [
             (&*by_name, true),

@@ -22,8 +22,8 @@ use std::{
 
 use bench::{
     Error,
-    load::{Generator, Outcome, expect, shown::write_percentiles},
-    mmsg,
+    load::{Generator, Outcome, expect},
+    mmsg, percentiles,
     sizes::{Sizes, query_hash},
 };
 use signal_hook::{
@@ -100,7 +100,7 @@ fn write_histogram(path: Option<&Path>, outcome: &Outcome) -> Result<(), Error> 
     let Some(path) = path else { return Ok(()) };
     let fault = |action| move |cause| Error::File { path: path.to_owned(), action, cause };
     let mut output = BufWriter::new(File::create(path).map_err(fault("create"))?);
-    write_percentiles(&outcome.latency, &mut output).map_err(fault("write"))?;
+    percentiles::write(&outcome.latency, &mut output).map_err(fault("write"))?;
     output.flush().map_err(fault("write"))
 }
 

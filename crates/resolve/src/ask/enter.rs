@@ -29,21 +29,14 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Flow {
         let zone = &self.settings.zones[number];
+        // A cut above the name of now with more labels than the zone, which the name is in, is in the zone too.
+        let floor = zone.name.label_count() + 1;
         if zone.kind == ConfiguredKind::Stub
-            && let Some((cut, entry)) = (Lookup {
-                is_unchecked: true,
-                floor: zone.name.label_count() + 1,
-                ..Lookup::new(world.cache(), self.time.now)
-            })
-            .cut(above(task), &mut self.scratch.copied, &mut self.scratch.cuts)
-            && cut.is_at_or_below(&zone.name)
+            && let Some(flow) = self.enter_known(id, task, floor, world)
         {
-            let end = entry.stored.plus_seconds(entry.ttl);
-            let place = Place { zone: self.rooms.copy(cut), end, source: Source::Cut };
-            let (servers, glue) = (entry.rdatas.octets().to_vec(), entry.beside.octets().to_vec());
-            let lists = (RdataList::from_octets(&servers).unwrap_or_default(), RrsetList::trusted(&glue));
-            return self.enter(id, task, place, lists, world);
+            return flow;
         }
+        let zone = &self.settings.zones[number];
         let source = match zone.kind {
             ConfiguredKind::Stub => Source::Stub(number as u16),
             ConfiguredKind::Forward { .. } => Source::Forward(number as u16),
@@ -58,7 +51,7 @@ impl Resolver {
         Flow::Go
     }
 
-    /// Goes to the servers of the deepest zone cut that is known.
+    /// Goes to the servers of the deepest zone cut that is known, else of the root, once they are known.
     pub(crate) fn enter_cut(
         &mut self,
         id: TaskId,
@@ -66,20 +59,13 @@ impl Resolver {
         floor: usize,
         world: &mut dyn World,
     ) -> Flow {
-        let lookup = Lookup { is_unchecked: true, floor, ..Lookup::new(world.cache(), self.time.now) };
         let is_from_root = task.is_refresh && task.story.is_some();
         if is_from_root {
             return self.enter_hints(id, task, world);
         }
-        let mut copied = std::mem::take(&mut self.scratch.cut);
-        if let Some((cut, entry)) = lookup.cut(above(task), &mut copied, &mut self.scratch.cuts) {
-            let end = entry.stored.plus_seconds(entry.ttl);
-            let place = Place { zone: self.rooms.copy(cut), end, source: Source::Cut };
-            let flow = self.enter(id, task, place, (entry.rdatas, entry.beside), world);
-            self.scratch.cut = copied;
+        if let Some(flow) = self.enter_known(id, task, floor, world) {
             return flow;
         }
-        self.scratch.cut = copied;
         let is_priming = task.purpose == Purpose::Priming || task.is_primed;
         if !is_priming {
             task.is_primed = true;
@@ -90,6 +76,27 @@ impl Resolver {
             }
         }
         self.enter_hints(id, task, world)
+    }
+
+    /// Goes to the servers of the deepest zone cut that the cache has, with `floor` labels at least. `None`: it has none.
+    pub(crate) fn enter_known(
+        &mut self,
+        id: TaskId,
+        task: &mut Task,
+        floor: usize,
+        world: &mut dyn World,
+    ) -> Option<Flow> {
+        let lookup = Lookup { is_unchecked: true, floor, ..Lookup::new(world.cache(), self.time.now) };
+        // Taken out, as what is found lies in it while servers are entered.
+        let mut copied = std::mem::take(&mut self.scratch.cut);
+        let mut flow = None;
+        if let Some((cut, entry)) = lookup.cut(above(task), &mut copied, &mut self.scratch.cuts) {
+            let end = entry.stored.plus_seconds(entry.ttl);
+            let place = Place { zone: self.rooms.copy(cut), end, source: Source::Cut };
+            flow = Some(self.enter(id, task, place, (entry.rdatas, entry.beside), world));
+        }
+        self.scratch.cut = copied;
+        flow
     }
 
     /// Goes to where the root's servers are first looked for.

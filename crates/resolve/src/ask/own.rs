@@ -204,20 +204,9 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Option<Flow> {
         let servers = reply.referral.list().iter().next().filter(|set| set.rtype == rtype::NS)?;
-        let lookup = Lookup {
-            is_unchecked: true,
-            floor: servers.owner.label_count() + 1,
-            ..Lookup::new(world.cache(), self.time.now)
-        };
-        let mut copied = std::mem::take(&mut self.scratch.cut);
-        if let Some((cut, entry)) = lookup.cut(above(task), &mut copied, &mut self.scratch.cuts) {
-            let end = entry.stored.plus_seconds(entry.ttl);
-            let place = Place { zone: self.rooms.copy(cut), end, source: Source::Cut };
-            let flow = self.enter(id, task, place, (entry.rdatas, entry.beside), world);
-            self.scratch.cut = copied;
+        if let Some(flow) = self.enter_known(id, task, servers.owner.label_count() + 1, world) {
             return Some(flow);
         }
-        self.scratch.cut = copied;
         let end = self.time.now.plus_seconds(servers.ttl);
         let place = Place { zone: self.rooms.lower(servers.owner), end, source: Source::Cut };
         Some(self.enter(id, task, place, (servers.rdatas, reply.glue.list()), world))

@@ -3,10 +3,11 @@
 use hdrhistogram::Histogram;
 
 use super::expect::{Mismatch, SHOWN_MAX};
+use crate::percentiles;
 
-/// Times from a nanosecond to a minute, to three digits.
+/// Longer times count as a minute: no query is waited for so long.
 fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds and digits within what the type allows")
+    percentiles::histogram(60)
 }
 
 /// By default the generator kept its schedule where 99 % of its queries left within a millisecond of their planned

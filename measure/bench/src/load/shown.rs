@@ -1,31 +1,26 @@
-//! What a trial brought, as a table, as JSON, and its latencies as a file of percentiles.
+//! What a trial brought, as a table and as JSON.
 
-use std::{
-    fmt,
-    io::{self, Write},
-};
+use std::fmt;
 
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use wire::iana::rcode;
 
 use super::{Outcome, expect::Mismatch};
-
-/// Percentiles shown.
-const PERCENTILES: [(&str, f64); 5] =
-    [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("max", 100.0)];
-/// One more for programs: too far out for most runs.
-const FAR: (&str, f64) = ("p99.99", 99.99);
+use crate::percentiles;
 
 impl Outcome {
     /// As a JSON object; times in microseconds.
     pub fn to_json(&self) -> Value {
         let times = |histogram: &Histogram<u64>| -> Value {
-            let of = |&(name, at): &(&str, f64)| {
-                (name.to_owned(), json!(micros(histogram.value_at_percentile(at))))
-            };
-            let mean = ("mean".to_owned(), json!(histogram.mean() / 1000.0));
-            PERCENTILES.iter().chain([&FAR]).map(of).chain([mean]).collect::<serde_json::Map<_, _>>().into()
+            let mut times = percentiles::json(histogram);
+            times.insert("mean".to_owned(), json!(histogram.mean() / 1000.0));
+            // One more for programs: too far out for most runs.
+            times.insert(
+                "p99.99".to_owned(),
+                json!(percentiles::micros(histogram.value_at_percentile(99.99))),
+            );
+            times.into()
         };
         let rcodes: serde_json::Map<_, _> =
             self.rcodes_seen().map(|(name, count)| (name, json!(count))).collect();
@@ -68,40 +63,6 @@ fn mismatch_json(mismatch: &Mismatch) -> Value {
     json!({ "query": mismatch.query, "expected": mismatch.expected, "found": mismatch.found })
 }
 
-/// Steps of the percentile file for each halving of what is left to 100 %, as HdrHistogram's own tools have it.
-const TICKS: u32 = 5;
-
-/// Writes a histogram of nanoseconds as the text that HdrHistogram's tools print and plot: percentiles, in microseconds.
-pub fn write_percentiles(histogram: &Histogram<u64>, to: &mut impl Write) -> io::Result<()> {
-    writeln!(to, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
-    for step in histogram.iter_quantiles(TICKS) {
-        let value = micros(step.value_iterated_to());
-        let quantile = step.quantile_iterated_to();
-        let below = histogram.count_between(0, step.value_iterated_to());
-        match quantile < 1.0 {
-            true => writeln!(to, "{value:12.3} {quantile:2.12} {below:10} {:14.2}", 1.0 / (1.0 - quantile))?,
-            false => writeln!(to, "{value:12.3} {quantile:2.12} {below:10}")?,
-        }
-    }
-    writeln!(
-        to,
-        "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]",
-        histogram.mean() / 1e3,
-        histogram.stdev() / 1e3
-    )?;
-    writeln!(to, "#[Max     = {:12.3}, Total count    = {:12}]", micros(histogram.max()), histogram.len())?;
-    writeln!(
-        to,
-        "#[Buckets = {:12}, SubBuckets     = {:12}]",
-        histogram.buckets(),
-        (2 * 10u64.pow(histogram.sigfig().into())).next_power_of_two()
-    )
-}
-
-fn micros(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1000.0
-}
-
 /// A table for people.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,11 +80,7 @@ impl fmt::Display for Outcome {
             if self.receipt.is_empty() && what.starts_with("receipt") {
                 continue;
             }
-            write!(f, "{what}")?;
-            for (name, at) in PERCENTILES {
-                write!(f, " {name} {:.1}", micros(histogram.value_at_percentile(at)))?;
-            }
-            writeln!(f, " us")?;
+            writeln!(f, "{what}{}", percentiles::Words(histogram))?;
         }
         if self.connections + self.connections_failed + self.connections_closed > 0 {
             let Outcome { connections, connections_failed, connections_closed, .. } = self;

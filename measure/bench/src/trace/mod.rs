@@ -2,21 +2,20 @@
 //!
 //! ```text
 //! file -> capture: frames -> packet: IP, UDP, TCP -> fragments, tcp: whole again -> Message
-//!      -> message: what counts of it -> tally -> report (text, JSON), chart
+//!      -> message: what counts of it -> tally -> report (text, JSON), rates by time
 //! ```
 //!
 //! Real captures hold damage of every kind. A file that cannot be read on is an error with its offset; all else is
 //! counted and left away.
 
 mod capture;
-pub mod chart;
 mod fragments;
 pub mod fuzz;
 mod json;
 pub mod message;
 mod packet;
 pub mod queries;
-mod rates;
+pub mod rates;
 pub mod report;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -82,7 +81,8 @@ pub struct Packets {
 /// Reads captures one after the other as one trace: streams and fragments go on from one file to the next.
 pub struct Reader {
     ports: Vec<u16>,
-    packets: Packets,
+    /// Those that were read so far.
+    pub packets: Packets,
     fragments: Fragments,
     streams: Streams,
 }

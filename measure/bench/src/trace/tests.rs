@@ -196,12 +196,12 @@ fn queries_and_rebuilt_ones() {
 fn damage(step: usize, copies: usize) {
     let good = rich();
     let run = |octets: &[u8]| {
-        let (report, tally) = report(octets, false, None);
-        let (text, chart) = (report.to_string(), chart::svg(&report, &tally));
+        let (report, _) = report(octets, false, None);
+        let text = report.to_string();
         // Where a word begins: the name of the file, which a fault has, is made of any letters.
         let is_no_number =
             text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word.starts_with("NaN"));
-        assert!(!is_no_number && !chart.contains("NaN") && report.json().is_object());
+        assert!(!is_no_number && report.json().is_object());
     };
     for length in (0..good.len()).step_by(step) {
         run(&good[..length]);

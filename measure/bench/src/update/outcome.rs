@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use wire::iana::rcode;
 use wire::tsig::{BADSIG, Fault};
 
-/// Percentiles shown.
-const PERCENTILES: [(&str, f64); 5] =
-    [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("max", 100.0)];
+use crate::percentiles;
+
+/// Latencies up to ten minutes are told apart: a server that commits by the minute is one to measure.
+const LATENCY_SECONDS_MAX: u32 = 600;
 
 /// Why a server refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,10 +59,6 @@ pub struct Outcome {
 
 impl Default for Outcome {
     fn default() -> Outcome {
-        // A nanosecond to ten minutes, to three digits.
-        let histogram = || {
-            Histogram::new_with_bounds(1, 600_000_000_000, 3).expect("bounds and digits that the type allows")
-        };
         Outcome {
             planned: 0,
             sent: 0,
@@ -76,8 +73,8 @@ impl Default for Outcome {
             ran_out: false,
             window: None,
             commits_per_second: None,
-            latency: histogram(),
-            lateness: histogram(),
+            latency: percentiles::histogram(LATENCY_SECONDS_MAX),
+            lateness: percentiles::histogram(LATENCY_SECONDS_MAX),
         }
     }
 }
@@ -103,12 +100,6 @@ impl Outcome {
 
     /// As a JSON object; times in microseconds.
     pub fn to_json(&self) -> Value {
-        let times = |histogram: &Histogram<u64>| -> Value {
-            let of = |&(name, at): &(&str, f64)| {
-                (name.to_owned(), json!(micros(histogram.value_at_percentile(at))))
-            };
-            PERCENTILES.iter().map(of).collect::<serde_json::Map<_, _>>().into()
-        };
         let refused: serde_json::Map<_, _> =
             self.refused.iter().map(|(refusal, &count)| (refusal.to_string(), count.into())).collect();
         let unverified: serde_json::Map<_, _> =
@@ -119,7 +110,7 @@ impl Outcome {
             "closed": self.closed, "seconds": self.seconds, "ran_out": self.ran_out, "window": self.window,
             "accepted_per_second": self.accepted_per_second(),
             "commits_per_second": self.commits_per_second, "outran_disk": self.outran_disk(),
-            "latency_us": times(&self.latency), "lateness_us": times(&self.lateness),
+            "latency_us": percentiles::json(&self.latency), "lateness_us": percentiles::json(&self.lateness),
         })
     }
 }
@@ -160,10 +151,6 @@ impl Refusal {
     }
 }
 
-fn micros(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1000.0
-}
-
 /// A table for people.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -178,11 +165,7 @@ impl fmt::Display for Outcome {
         }
         writeln!(f, "lost      {}", self.lost)?;
         for (what, histogram) in [("latency  ", &self.latency), ("lateness ", &self.lateness)] {
-            write!(f, "{what}")?;
-            for (name, at) in PERCENTILES {
-                write!(f, " {name} {:.1}", micros(histogram.value_at_percentile(at)))?;
-            }
-            writeln!(f, " us")?;
+            writeln!(f, "{what}{}", percentiles::Words(histogram))?;
         }
         for (what, count) in
             [("replies late or to nothing", self.stray), ("connections closed by the server", self.closed)]

@@ -30,12 +30,33 @@ pub const STYLE: &str = include_str!("style.css");
 /// Width of every chart, in its own units. As wide as a column of a report on a large screen and not much wider than a
 /// phone, so that letters are readable on both.
 const WIDTH: f64 = 460.0;
+/// Between the heading of a chart in a file of its own and the chart.
+const HEADING_GAP: f64 = 8.0;
 /// Points of a series that the description in words names.
 const DESCRIBED_MAX: usize = 12;
 
-/// The chart as an `svg` element. `id`: unlike that of any other chart on the page. Cannot fail: what cannot be drawn is
-/// left out, and a chart of nothing says so.
+/// The chart as an `svg` element of a page that has [`STYLE`] and the chart's heading. `id`: unlike that of any other chart on the
+/// page. Cannot fail: what cannot be drawn is left out, and a chart of nothing says so.
 pub fn svg(chart: &Chart, id: &str) -> String {
+    let (body, height) = body(chart);
+    element(chart, id, [0.0, height], &body)
+}
+
+/// The chart as a file of its own: with style, paper and heading. Follows the reader's light or dark setting too.
+pub fn document(chart: &Chart) -> String {
+    let (body, height) = body(chart);
+    let lines = text::wrapped(&chart.title, WIDTH);
+    let top = -(lines.len() as f64 * text::LINE + HEADING_GAP);
+    let mut head = format!("<style>\n{STYLE}</style>\n");
+    // Writing to a string cannot fail.
+    let _ = writeln!(head, "<rect class=\"c-paper\" y=\"{top:.0}\" width=\"100%\" height=\"100%\"/>");
+    for (place, line) in lines.iter().enumerate() {
+        text::write(&mut head, 0.0, top + text::LINE * (place + 1) as f64 - 4.0, "c-head", line);
+    }
+    element(chart, "chart", [top, height - top], &(head + &body))
+}
+
+fn body(chart: &Chart) -> (String, f64) {
     let series = data::drawn(chart);
     let mut body = String::new();
     let height = match (series.is_empty(), chart.kind) {
@@ -43,11 +64,15 @@ pub fn svg(chart: &Chart, id: &str) -> String {
         (_, ChartKind::Lines) => lines::draw(&mut body, chart, &series),
         (_, ChartKind::Bars) => bars::draw(&mut body, chart, &series),
     };
+    (body, height)
+}
+
+fn element(chart: &Chart, id: &str, [top, height]: [f64; 2], body: &str) -> String {
     let id = escape::html(id);
     let title = escape::html(&chart.title);
-    let words = escape::html(&in_words(chart, &series));
+    let words = escape::html(&in_words(chart, &data::drawn(chart)));
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 {top:.0} {WIDTH} {height:.0}\" role=\"img\" \
          aria-labelledby=\"{id}-title {id}-words\">\n<title id=\"{id}-title\">{title}</title>\n\
          <desc id=\"{id}-words\">{words}</desc>\n{body}</svg>\n"
     )

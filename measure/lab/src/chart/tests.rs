@@ -3,10 +3,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::record::{Point, Series};
 
-fn point(x: f64, y: f64) -> Point {
-    Point { x, y, low: None, high: None }
-}
-
 fn series(name: &str, role: Role, points: &[Point]) -> Series {
     Series { name: name.to_owned(), role, points: points.to_vec() }
 }
@@ -28,8 +24,8 @@ fn lines() -> Chart {
         Point { x: 1.0, y: 100.0, low: Some(90.0), high: Some(120.0) },
         Point { x: 2.0, y: 190.0, low: Some(180.0), high: Some(195.0) },
     ];
-    let target = [point(1.0, 100.0), point(2.0, 150.0)];
-    let named = [point(1.0, 40.0), point(2.0, 60.0)];
+    let target = [Point::at(1.0, 100.0), Point::at(2.0, 150.0)];
+    let named = [Point::at(1.0, 40.0), Point::at(2.0, 60.0)];
     chart(
         ChartKind::Lines,
         &[],
@@ -61,7 +57,7 @@ fn golden_lines() {
 fn golden_simulated() {
     let mut chart = lines();
     chart.series[0].name = "paper, measured".to_owned();
-    let points = [point(1.0, 100.0), point(2.0, 185.0), point(4.0, 300.0)];
+    let points = [Point::at(1.0, 100.0), Point::at(2.0, 185.0), Point::at(4.0, 300.0)];
     chart.series.push(series("paper, simulated", Role::Simulated, &points));
     assert_eq!(data::drawn(&chart)[3].slot, data::drawn(&chart)[0].slot);
     check("simulated.svg", &svg(&chart, "s"));
@@ -69,17 +65,15 @@ fn golden_simulated() {
 
 #[test]
 fn golden_bars() {
-    let measured = [
-        Point { x: 0.0, y: 60_000.0, low: Some(50_000.0), high: Some(64_000.0) },
-        Point { x: 1.0, y: 93_000.0, low: None, high: None },
-    ];
+    let measured =
+        [Point { x: 0.0, y: 60_000.0, low: Some(50_000.0), high: Some(64_000.0) }, Point::at(1.0, 93_000.0)];
     let bars = chart(
         ChartKind::Bars,
         &["core 0", "core 1"],
         vec![
             series("echo", Role::Measured, &measured),
-            series("published", Role::Published, &[point(0.0, 30_000.0)]),
-            series("target", Role::Target, &[point(0.0, 70_000.0), point(1.0, 70_000.0)]),
+            series("published", Role::Published, &[Point::at(0.0, 30_000.0)]),
+            series("target", Role::Target, &[Point::at(0.0, 70_000.0), Point::at(1.0, 70_000.0)]),
         ],
     );
     check("bars.svg", &svg(&bars, "b"));
@@ -98,7 +92,7 @@ fn roles_and_colours() {
     quoted.series.remove(0);
     assert_eq!(data::drawn(&quoted)[1].role, Role::Measured, "what stands alone is not faint");
     let names = ["echo", "a", "named", "b", "zonda, old", "zonda"];
-    let all = names.map(|name| series(name, Role::Measured, &[point(1.0, 1.0)]));
+    let all = names.map(|name| series(name, Role::Measured, &[Point::at(1.0, 1.0)]));
     let chart = self::chart(ChartKind::Lines, &[], all.to_vec());
     let slots: Vec<_> = data::drawn(&chart).iter().map(|series| series.slot).collect();
     assert_eq!(slots, [7, 2, 1, 3, 0, 4]);
@@ -106,13 +100,13 @@ fn roles_and_colours() {
 
 #[test]
 fn nothing_to_draw() {
-    let nan = series("x", Role::Measured, &[point(f64::NAN, 1.0), point(1.0, f64::INFINITY)]);
+    let nan = series("x", Role::Measured, &[Point::at(f64::NAN, 1.0), Point::at(1.0, f64::INFINITY)]);
     for kind in [ChartKind::Lines, ChartKind::Bars] {
         for series in [vec![], vec![nan.clone()], vec![series("y", Role::Target, &[])]] {
             assert!(svg(&chart(kind, &[], series), "n").contains(">no values<"));
         }
     }
-    let mut log = chart(ChartKind::Lines, &[], vec![series("x", Role::Measured, &[point(1.0, 0.0)])]);
+    let mut log = chart(ChartKind::Lines, &[], vec![series("x", Role::Measured, &[Point::at(1.0, 0.0)])]);
     log.y_log = true;
     assert!(svg(&log, "n").contains(">no values<"));
 }
@@ -125,6 +119,10 @@ fn text_is_escaped() {
     chart.x_label = "a & b".to_owned();
     let svg = svg(&chart, "e");
     assert!(!svg.contains("<script") && svg.contains("a &amp; b"));
+    let file = document(&chart);
+    assert!(
+        !file.contains("<script") && file.contains("class=\"c-head\">&lt;script") && file.contains("<style>")
+    );
 }
 
 #[test]
@@ -136,8 +134,11 @@ fn long_texts_stay_inside() {
     chart.y_label = name.clone();
     assert!(inside(&svg(&chart, "l")).is_ok());
     assert!(svg(&chart, "l").contains("…"));
-    let bars =
-        self::chart(ChartKind::Bars, &[&name, "b"], vec![series("x", Role::Measured, &[point(0.0, 3.0)])]);
+    let bars = self::chart(
+        ChartKind::Bars,
+        &[&name, "b"],
+        vec![series("x", Role::Measured, &[Point::at(0.0, 3.0)])],
+    );
     assert!(inside(&svg(&bars, "l")).is_ok());
 }
 

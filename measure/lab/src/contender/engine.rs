@@ -1,13 +1,14 @@
 //! The engine (`zonda-bench engine --serve`): a small server in the shape of BIND 9, under one of its protections. It serves
 //! one zone.
 
-use super::{Job, Setup};
-use crate::recipe::Protection;
+use ::engine::ProtectionKind;
 
-pub fn setup(protection: Protection, job: &Job<'_>) -> Setup {
+use super::{Job, Setup};
+
+pub fn setup(protection: ProtectionKind, job: &Job<'_>) -> Setup {
     let program = job.programs.bench.to_string_lossy();
     let (address, workers) = (job.address.to_string(), job.workers.to_string());
-    let words = ["engine", "--serve", &address, "--protection", protection.text(), "--threads", &workers];
+    let words = ["engine", "--serve", &address, "--protection", protection.name(), "--threads", &workers];
     let mut command = Setup::words(&[&[&*program], &words[..]].concat());
     command.extend(Setup::words(&["--receive-octets", &job.receive_octets.to_string()]));
     if let Some((_, path)) = job.zones.list.first() {

@@ -26,6 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::engine::ProtectionKind;
 pub use echo::EchoOptions;
 pub use resolving::{Resolving, is_setting};
 pub use role::{
@@ -41,7 +42,7 @@ use crate::{
     error::ServerProblem,
     place::Place,
     process::{self, Process},
-    recipe::{Name, Protection},
+    recipe::Name,
     record,
 };
 
@@ -124,13 +125,13 @@ impl Name {
         Name::Unbound,
         Name::Kresd,
         Name::Recursor,
-        Name::Engine(Protection::Bind9),
-        Name::Engine(Protection::Mutex),
-        Name::Engine(Protection::SystemOrdinary),
-        Name::Engine(Protection::SystemAtomic),
-        Name::Engine(Protection::Paper),
-        Name::Engine(Protection::PaperPortable),
-        Name::Engine(Protection::Snapshot),
+        Name::Engine(ProtectionKind::Bind9),
+        Name::Engine(ProtectionKind::Mutex),
+        Name::Engine(ProtectionKind::SystemOrdinary),
+        Name::Engine(ProtectionKind::SystemAtomic),
+        Name::Engine(ProtectionKind::Paper),
+        Name::Engine(ProtectionKind::PaperPortable),
+        Name::Engine(ProtectionKind::Snapshot),
         Name::Echo,
     ];
     /// Their names.
@@ -157,14 +158,14 @@ impl Name {
             Name::Recursor => "pdns_recursor",
             Name::Engine(protection) => match protection {
                 // One thread and no locks: no server.
-                Protection::Unshared => "engine-unshared",
-                Protection::Bind9 => "engine-bind9",
-                Protection::Mutex => "engine-mutex",
-                Protection::SystemOrdinary => "engine-system-ordinary",
-                Protection::SystemAtomic => "engine-system-atomic",
-                Protection::Paper => "engine-paper",
-                Protection::PaperPortable => "engine-paper-portable",
-                Protection::Snapshot => "engine-snapshot",
+                ProtectionKind::Unshared => "engine-unshared",
+                ProtectionKind::Bind9 => "engine-bind9",
+                ProtectionKind::Mutex => "engine-mutex",
+                ProtectionKind::SystemOrdinary => "engine-system-ordinary",
+                ProtectionKind::SystemAtomic => "engine-system-atomic",
+                ProtectionKind::Paper => "engine-paper",
+                ProtectionKind::PaperPortable => "engine-paper-portable",
+                ProtectionKind::Snapshot => "engine-snapshot",
             },
             Name::Echo => "echo",
         }

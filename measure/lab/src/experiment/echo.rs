@@ -17,7 +17,7 @@ use crate::{
     data::Zones,
     error, place,
     recipe::{EchoGroup, Name, Placement, Processes},
-    record::{Chart, ChartKind, Point, Role, Series},
+    record::{Chart, Point, Role, Series},
     statistics,
 };
 
@@ -215,15 +215,11 @@ fn report(lab: &mut Lab, variants: &[Variant], found: &Values) {
     let lines: Vec<Series> =
         lab.recipe.echoes.iter().filter(|group| group.cores == Placement::Server).map(line).collect();
     if !lines.is_empty() {
-        record.charts.push(Chart {
-            title: "Answers a second by processes: mean, least and most".to_owned(),
-            kind: ChartKind::Lines,
-            x_label: "processes".to_owned(),
-            y_label: "answers a second".to_owned(),
-            y_log: false,
-            categories: Vec::new(),
-            series: lines,
-        });
+        record.charts.push(Chart::lines(
+            "Answers a second by processes: mean, least and most",
+            ["processes", "answers a second"],
+            lines,
+        ));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    record::{Chart, ChartKind, Figure, Point, Role, Series, Table},
+    record::{Chart, Figure, Point, Role, Series, Table},
     statistics,
 };
 
@@ -89,15 +89,7 @@ impl Values {
                 .filter_map(|(x, at)| point(x as f64, self.of(name, at)))
                 .collect(),
         });
-        Chart {
-            title: title.to_owned(),
-            kind: ChartKind::Bars,
-            x_label: String::new(),
-            y_label: y_label.to_owned(),
-            y_log,
-            categories: places.to_vec(),
-            series: series.collect(),
-        }
+        Chart::bars(title, y_label, places.to_vec(), series.collect()).log(y_log)
     }
 }
 

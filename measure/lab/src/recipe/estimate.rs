@@ -1,6 +1,8 @@
 //! How long a recipe takes, roughly: what its numbers say, and what was seen to come on top.
 
-use super::{Effort, EngineData, Form, Measure, Name, Placement, Processes, Recipe, Restart, ZoneKind};
+use ::engine::Data;
+
+use super::{Effort, Form, Measure, Name, Placement, Processes, Recipe, Restart, ZoneKind};
 use crate::contender::Role;
 
 /// What a run of the engine takes beside its length: it reads the root zone first, or fills a cache.
@@ -214,7 +216,7 @@ impl Recipe {
     fn engine(&self, form: Form, effort: &Effort, cores: usize) -> f64 {
         let run = |cell: super::Cell| {
             let start = match cell.options.data {
-                Some(EngineData::Cache) => ENGINE_CACHE,
+                Some(Data::Cache) => ENGINE_CACHE,
                 _ => ENGINE_START,
             };
             let runs = self.panels[cell.panel].runs.map_or(effort.runs, |runs| runs.min(effort.runs));

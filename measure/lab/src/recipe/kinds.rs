@@ -1,8 +1,7 @@
 //! What recipes are made of: zones, queries, contenders, echo servers, generators.
 
+use ::engine::ProtectionKind;
 use serde::{Deserialize, Deserializer, de::Error as _};
-
-use super::Protection;
 
 /// What a recipe measures.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -94,7 +93,7 @@ pub enum Name {
     /// The recursor of PowerDNS.
     Recursor,
     /// The server that locks are compared in, under one of them.
-    Engine(Protection),
+    Engine(ProtectionKind),
     /// The limit program.
     Echo,
 }

@@ -11,12 +11,12 @@ mod row;
 
 use std::{fs, path::Path};
 
+use ::engine::ProtectionKind;
 use bench::update::stream::WINDOW_MAX;
 use effort::EffortText;
 pub use effort::{Effort, Form, Restart};
 pub use engine::{
-    Axis, Cell, Count, CountWord, EngineData, EngineOptions, EngineTarget, Expected, Memory, Names, Order,
-    Panel, Protection, Shown, Variant, cells,
+    Axis, Cell, Count, CountWord, EngineOptions, EngineTarget, Expected, Order, Panel, Shown, Variant, cells,
 };
 pub use kinds::{
     Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, Flood, Generator, GeneratorProgram,
@@ -271,7 +271,7 @@ impl Recipe {
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",
             _ if self.workers.is_empty() || self.workers.contains(&0) => "workers: expected numbers from 1",
-            _ if self.contenders.contains(&Name::Engine(Protection::Unshared)) => {
+            _ if self.contenders.contains(&Name::Engine(ProtectionKind::Unshared)) => {
                 "contenders: unshared data is for one thread without locks, and no server"
             }
             _ if self.contenders.contains(&Name::Echo) => "contenders: the echo server takes part by itself",

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     recipe::{Name, Skew},
-    record::{Chart, ChartKind, Role, Series, Table},
+    record::{Chart, Role, Series, Table},
     statistics,
 };
 
@@ -94,14 +94,12 @@ fn over_hits(spots: &[Spot], found: &Found) -> Option<Chart> {
         };
         found.rated.rates.contenders().into_iter().map(line).collect()
     };
-    (meant.len() > 1).then(|| Chart {
-        title: "Rate that half of all trials hold, by hits".to_owned(),
-        kind: ChartKind::Lines,
-        x_label: "hits, %".to_owned(),
-        y_label: "queries a second".to_owned(),
-        y_log: false,
-        categories: Vec::new(),
-        series: lines(&|spot| spot.hits * 100.0, &meant),
+    (meant.len() > 1).then(|| {
+        Chart::lines(
+            "Rate that half of all trials hold, by hits",
+            ["hits, %", "queries a second"],
+            lines(&|spot| spot.hits * 100.0, &meant),
+        )
     })
 }
 
@@ -118,15 +116,11 @@ fn over_workers(spots: &[Spot], found: &Found) -> Vec<Chart> {
                 .filter_map(|spot| point(spot.workers as f64, found.rated.rates.of(name, &spot.at)))
                 .collect(),
         };
-        Chart {
-            title: format!("Rate by workers: {}", first.case.name),
-            kind: ChartKind::Lines,
-            x_label: "workers".to_owned(),
-            y_label: "queries a second".to_owned(),
-            y_log: false,
-            categories: Vec::new(),
-            series: found.rated.rates.contenders().into_iter().map(line).collect(),
-        }
+        Chart::lines(
+            format!("Rate by workers: {}", first.case.name),
+            ["workers", "queries a second"],
+            found.rated.rates.contenders().into_iter().map(line).collect(),
+        )
     };
     cases.map(chart).collect()
 }

@@ -31,7 +31,7 @@ use super::{Lab, runs};
 use crate::{
     Error,
     process::{self, Process},
-    recipe::{Cell, EngineData, Names, cells},
+    recipe::{Cell, cells},
     record::Contender,
     statistics,
 };
@@ -198,14 +198,12 @@ fn command(lab: &Lab, cell: &Cell) -> Vec<String> {
     command.extend(["engine", "--json"].map(str::to_owned));
     let options = &cell.options;
     let threads = options.threads.map_or(1, |threads| threads.number(lab.server_cores.len()));
-    let data = |data| if data == EngineData::Cache { "cache" } else { "root" };
-    let names = |names| if names == Names::Skewed { "skewed" } else { "uniform" };
     let numbers = [
-        ("--data", options.data.map(|kind| data(kind).to_owned())),
-        ("--protection", options.protection.map(|protection| protection.text().to_owned())),
-        ("--memory", options.memory.map(|memory| memory.text().to_owned())),
+        ("--data", options.data.map(|data| data.to_string())),
+        ("--protection", options.protection.map(|protection| protection.to_string())),
+        ("--memory", options.memory.map(|memory| memory.to_string())),
         ("--threads", Some(threads.max(1).to_string())),
-        ("--names", options.names.map(|kind| names(kind).to_owned())),
+        ("--names", options.names.map(|names| names.to_string())),
         ("--nxdomain", options.nxdomain.map(|share| share.to_string())),
         ("--hits", options.hits.map(|share| share.to_string())),
         ("--writes", options.writes.map(|writes| writes.to_string())),

@@ -50,6 +50,7 @@ impl Writes {
 #[derive(Clone, Debug, Deserialize)]
 struct Times {
     p99: f64,
+    #[serde(rename = "p99.9")]
     p99_9: f64,
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     recipe::{Panel, Shown},
-    record::{Chart, ChartKind, Point, Role, Series, Text},
+    record::{Chart, Point, Role, Series, Text},
     statistics,
 };
 
@@ -123,15 +123,12 @@ fn chart(panel: &Panel, columns: &[(String, Vec<f64>)]) -> Chart {
             })
             .collect(),
     });
-    Chart {
-        title: format!("{}: what threads wait for", panel.name),
-        kind: ChartKind::Bars,
-        x_label: String::new(),
-        y_label: "% of the threads' time".to_owned(),
-        y_log: false,
-        categories: columns.iter().map(|(name, _)| name.clone()).collect(),
-        series: series.collect(),
-    }
+    Chart::bars(
+        format!("{}: what threads wait for", panel.name),
+        "% of the threads' time",
+        columns.iter().map(|(name, _)| name.clone()).collect(),
+        series.collect(),
+    )
 }
 
 /// The locks waited for longest in BIND's layout, and below each the lines that took it.

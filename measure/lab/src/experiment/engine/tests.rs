@@ -27,7 +27,7 @@ case "$all" in *--profile-locks*) locks=',"locks":{"share_waited":0.4,"causes":[
  "locks":[{"name":"bucket","file":"src/zone.rs","line":72,"count":10,"held_s":1.0,"waited_s":0.25,"lockers":[]},
  {"name":"memory","file":"src/area.rs","line":7,"count":20,"held_s":2.0,"waited_s":0.75,
   "lockers":[{"file":"src/answer.rs","line":3,"count":20,"held_s":2.0,"waited_s":0.75}]}]}';; esac
-case "$all" in *--writes*) writes=',"writes":{"asked":1000,"done":900,"us":{"p50":1,"p90":2,"p99":3,"p99_9":4,"max":5}}';; esac
+case "$all" in *--writes*) writes=',"writes":{"asked":1000,"done":900,"us":{"p50":1,"p90":2,"p99":3,"p99.9":4,"max":5}}';; esac
 case "$(value protection)" in
     bind9) rate=$((1000 / threads));;
     mutex) rate=2000;;
@@ -37,7 +37,7 @@ case "$(value protection)" in
 esac
 cat <<END
 {"protection":"x","threads":$threads,"answered":1,"seconds":2.0,"rate":$rate,"cpu_us_per_query":1.5,"per_thread":[1],
- "query_us":{"p50":1,"p90":2,"p99":3,"p99_9":4,"max":5},"wait_us":{"p50":0.001,"p90":0.001,"p99":0.001,"p99_9":0.001,"max":5}$locks$writes}
+ "query_us":{"p50":1,"p90":2,"p99":3,"p99.9":4,"max":5},"wait_us":{"p50":0.001,"p90":0.001,"p99":0.001,"p99.9":0.001,"max":5}$locks$writes}
 END
 "#;
 
@@ -121,9 +121,9 @@ BEGIN {
     if (option("data") == "cache") rate = rate * 0.6
     printf "{\"seconds\": 1.0, \"rate\": %f, \"cpu_us_per_query\": %f", rate, n * 1e6 / rate
     wait = p == "snapshot" ? 0 : (1 + rand()) * (1 + option("writes") / 100)
-    if (index(all, "--waits")) printf ", \"query_us\": {\"p99\": %f, \"p99_9\": %f}, \"wait_us\": {\"p99\": 0, \"p99_9\": %f}",
+    if (index(all, "--waits")) printf ", \"query_us\": {\"p99\": %f, \"p99.9\": %f}, \"wait_us\": {\"p99\": 0, \"p99.9\": %f}",
         2 + wait, 3 + 2 * wait, wait
-    if (option("writes")) printf ", \"writes\": {\"asked\": %d, \"done\": %d, \"us\": {\"p99\": %f, \"p99_9\": 99}}", option("writes"),
+    if (option("writes")) printf ", \"writes\": {\"asked\": %d, \"done\": %d, \"us\": {\"p99\": %f, \"p99.9\": 99}}", option("writes"),
         option("writes"), 20 + wait * 3
     if (index(all, "--profile-locks")) {
         lock = "\"file\": \"src/a/locked.rs\", \"line\": 72, \"count\": 1909760, \"held_s\": 7.2, \"waited_s\": 24.67"

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Error,
     contender::Server,
-    record::{Chart, ChartKind, Figure, Role, Series, Table},
+    record::{Chart, Figure, Role, Series, Table},
     statistics,
 };
 
@@ -142,14 +142,7 @@ pub fn report(spot: &Spot, beyond: &Beyond, order: &[&str]) -> Option<(Table, Ch
             })
             .collect(),
     };
-    let chart = Chart {
-        title: format!("Answered of offered, up to twice the rate{place}"),
-        kind: ChartKind::Lines,
-        x_label: "offered, queries a second".to_owned(),
-        y_label: "answered in time, a second".to_owned(),
-        y_log: false,
-        categories: Vec::new(),
-        series: names.iter().map(series).collect(),
-    };
-    Some((table, chart))
+    let title = format!("Answered of offered, up to twice the rate{place}");
+    let labels = ["offered, queries a second", "answered in time, a second"];
+    Some((table, Chart::lines(title, labels, names.iter().map(series).collect())))
 }

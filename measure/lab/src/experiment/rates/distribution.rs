@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::{Values, point};
-use crate::record::{Chart, ChartKind, Role, Series};
+use crate::record::{Chart, Role, Series};
 
 /// Percentiles as the generator writes them, and of how many queries one is slower.
 const PERCENTILES: [(&str, f64); 5] =
@@ -63,15 +63,9 @@ fn chart<'a>(
             .collect(),
     };
     let place = if at.is_empty() { String::new() } else { format!(", {at}") };
-    Chart {
-        title: format!("Distribution of latency at {load}{place}"),
-        kind: ChartKind::Lines,
-        x_label: "one query of so many is slower: p50 at 2, p99.99 at 10,000".to_owned(),
-        y_label: "microseconds".to_owned(),
-        y_log: true,
-        categories: Vec::new(),
-        series: order.iter().copied().map(series).filter(|series| !series.points.is_empty()).collect(),
-    }
+    let labels = ["one query of so many is slower: p50 at 2, p99.99 at 10,000", "microseconds"];
+    let series = order.iter().copied().map(series).filter(|series| !series.points.is_empty());
+    Chart::lines(format!("Distribution of latency at {load}{place}"), labels, series.collect()).log(true)
 }
 
 #[cfg(test)]

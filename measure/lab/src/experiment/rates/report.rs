@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     recipe::Name,
-    record::{Chart, ChartKind, Point, Role, Series, Table},
+    record::{Chart, Point, Role, Series, Table},
 };
 
 /// What one processor more shall bring, of the rate of one: the line that the paper drew.
@@ -108,13 +108,5 @@ fn scaling(title: &str, spots: &[&Spot], found: &Found) -> Chart {
         }
         series.push(Series { name: name.to_owned(), role: Role::Measured, points });
     }
-    Chart {
-        title: title.to_owned(),
-        kind: ChartKind::Lines,
-        x_label: "workers".to_owned(),
-        y_label: "queries a second".to_owned(),
-        y_log: false,
-        categories: Vec::new(),
-        series,
-    }
+    Chart::lines(title, ["workers", "queries a second"], series)
 }

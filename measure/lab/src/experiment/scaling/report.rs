@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     experiment::{Lab, Values, point, runs, table},
-    record::{Chart, ChartKind, Point, Role, Series, Table},
+    record::{Chart, Point, Role, Series, Table},
     statistics,
 };
 
@@ -68,19 +68,11 @@ fn targets(lab: &mut Lab, found: &Found, crowded: &Values) {
 }
 
 fn chart(title: &str, labels: [&str; 2], y_log: bool, series: Vec<Series>) -> Chart {
-    Chart {
-        title: title.to_owned(),
-        kind: ChartKind::Lines,
-        x_label: labels[0].to_owned(),
-        y_label: labels[1].to_owned(),
-        y_log,
-        categories: Vec::new(),
-        series,
-    }
+    Chart::lines(title, [labels[0], labels[1]], series).log(y_log)
 }
 
 fn series(name: &str, role: Role, points: impl Iterator<Item = (f64, f64)>) -> Series {
-    let points = points.map(|(x, y)| Point { x, y, low: None, high: None }).collect();
+    let points = points.map(|(x, y)| Point::at(x, y)).collect();
     Series { name: name.to_owned(), role, points }
 }
 
@@ -149,7 +141,7 @@ fn skewed(curves: &[Curve]) -> Chart {
 
 fn oversubscribed(found: &Found, crowded: &Values) -> Chart {
     let line = |subject: &super::Subject| {
-        let full = Point { x: found.cores as f64, y: 1.0, low: None, high: None };
+        let full = Point::at(found.cores as f64, 1.0);
         let more = found.threads.iter().filter(|&&threads| threads > found.cores);
         let more = more.filter_map(|&threads| point(threads as f64, crowded.of(subject.name, &at(threads))));
         Series {

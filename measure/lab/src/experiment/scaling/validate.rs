@@ -9,7 +9,7 @@ use scaling::{
 use crate::{
     Error,
     experiment::{Lab, table},
-    record::{Chart, ChartKind, Point, Role, Series, Table},
+    record::{Chart, Point, Role, Series, Table},
 };
 
 /// The goal of the paper, with one to four processors.
@@ -67,20 +67,12 @@ fn is_figure_6(curve: &Curve) -> bool {
 }
 
 fn series(name: String, role: Role, values: [f64; 4]) -> Series {
-    let point = |(&threads, y): (&usize, f64)| Point { x: threads as f64, y, low: None, high: None };
+    let point = |(&threads, y): (&usize, f64)| Point::at(threads as f64, y);
     Series { name, role, points: THREADS.iter().zip(values).map(point).collect() }
 }
 
 fn chart(title: &str, y_label: &str, series: Vec<Series>) -> Chart {
-    Chart {
-        title: title.to_owned(),
-        kind: ChartKind::Lines,
-        x_label: "threads".to_owned(),
-        y_label: y_label.to_owned(),
-        y_log: false,
-        categories: Vec::new(),
-        series,
-    }
+    Chart::lines(title, ["threads", y_label], series)
 }
 
 /// Rates over that with one thread: machines of four speeds in one chart.

@@ -30,7 +30,7 @@ use crate::{
     data::Set,
     error::ServerProblem,
     recipe::{Case, Name},
-    record::{Chart, ChartKind, Role, Series},
+    record::{Chart, Role, Series},
     statistics,
 };
 
@@ -341,15 +341,12 @@ fn report(lab: &mut Lab, order: &[String], case: &Case, keeps: bool, found: &Fou
     let note = "Of none: to the run without changes directly before or after it, the median of so many pairs. Served at the end: of the changes published in a run. Processor time: what \
                 an answer took more, for as many answers as came to a change.";
     lab.record.tables.push(table(&title, &columns, rows, note));
-    lab.record.charts.push(Chart {
+    lab.record.charts.push(Chart::bars(
         title,
-        kind: ChartKind::Bars,
-        x_label: String::new(),
-        y_label: "queries a second".to_owned(),
-        y_log: false,
-        categories: rates.into_iter().map(rate_text).collect(),
+        "queries a second",
+        rates.into_iter().map(rate_text).collect(),
         series,
-    });
+    ));
 }
 
 fn figures(lab: &mut Lab, found: &Found) {

@@ -14,7 +14,7 @@ use crate::{
     data::Set,
     experiment::{Lab, Values, interval_text, point, rates, runs, table},
     recipe::{Case, Name},
-    record::{Chart, ChartKind, Figure, Role, Series},
+    record::{Chart, Figure, Role, Series},
     statistics,
 };
 
@@ -322,15 +322,12 @@ fn report(lab: &mut Lab, names: &[Name], rates: &[u32], (case, workers): (&str, 
                 divided by the updates accepted; of few updates it is uncertain, as its interval says. Beyond limit: less what the limit program takes at the same rate. \
                 Failed: updates refused or not answered.";
     lab.record.tables.push(table(&title, &columns, rows, note));
-    lab.record.charts.push(Chart {
+    lab.record.charts.push(Chart::bars(
         title,
-        kind: ChartKind::Bars,
-        x_label: String::new(),
-        y_label: "queries a second".to_owned(),
-        y_log: false,
-        categories: rates.iter().map(|&rate| rate_text(rate)).collect(),
+        "queries a second",
+        rates.iter().map(|&rate| rate_text(rate)).collect(),
         series,
-    });
+    ));
     let is_here = |figure: &Figure| figure.contender != LIMIT && places.contains(&figure.at);
     let keep = |figures: Vec<Figure>| figures.into_iter().filter(is_here).collect::<Vec<_>>();
     let record = &mut lab.record;

@@ -23,7 +23,7 @@ use crate::{
     error::ServerProblem,
     experiment::{Lab, Values, point, runs, table},
     recipe::{Case, Name},
-    record::{Chart, ChartKind, Role as Shown, Series},
+    record::{Chart, Role as Shown, Series},
     statistics,
 };
 
@@ -109,15 +109,9 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             }
         }
         if !series.is_empty() {
-            lab.record.charts.push(Chart {
-                title: format!("On the disk: {}", case.name),
-                kind: ChartKind::Lines,
-                x_label: "updates".to_owned(),
-                y_label: "MiB".to_owned(),
-                y_log: true,
-                categories: Vec::new(),
-                series,
-            });
+            lab.record.charts.push(
+                Chart::lines(format!("On the disk: {}", case.name), ["updates", "MiB"], series).log(true),
+            );
         }
     }
     if found.by[0].contenders().is_empty() {

@@ -1,6 +1,8 @@
 //! What of a recipe is run: every variant at every value of every panel.
 
-use super::{super::Recipe, Count, EngineOptions, Protection, Variant};
+use ::engine::ProtectionKind;
+
+use super::{super::Recipe, Count, EngineOptions, Variant};
 
 /// One way to run the engine: a variant at one value of a panel.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ pub fn cells(recipe: &Recipe, is_quick: bool, cores: usize) -> Vec<Cell> {
                 let threads = options.threads.map_or(1, |threads| threads.number(cores));
                 options.threads = Some(Count::Number(threads));
                 // What shares nothing is a program without threads, and the only one.
-                if (options.protection == Some(Protection::Unshared)) == (threads == 0) {
+                if (options.protection == Some(ProtectionKind::Unshared)) == (threads == 0) {
                     cells.push(Cell { panel: place, variant: variant.name.clone(), value, options });
                 }
             }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 pub use self::{
     cells::{Cell, cells},
-    options::{Count, CountWord, EngineData, EngineOptions, Memory, Names, Protection},
+    options::{Count, CountWord, EngineOptions},
 };
 use super::Recipe;
 

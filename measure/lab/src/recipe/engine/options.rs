@@ -1,125 +1,21 @@
 //! Options of `zonda-bench engine`, and numbers that differ with the machine.
 
+use ::engine::{Data, MemoryKind, Names, ProtectionKind};
 use serde::Deserialize;
-
-/// Which locks and counters the engine has.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(rename_all = "kebab-case")]
-pub enum Protection {
-    /// No locks at all, for one thread.
-    Unshared,
-    /// As BIND 9.3 had it: a reader-writer lock made of a mutex and conditions, counters under mutexes.
-    Bind9,
-    /// Mutexes for all.
-    Mutex,
-    /// The system's reader-writer lock, counters under mutexes.
-    SystemOrdinary,
-    /// The system's reader-writer lock, atomic counters.
-    SystemAtomic,
-    /// The paper's reader-writer lock, atomic counters.
-    Paper,
-    /// The same with sleepers that need no system call of their own.
-    PaperPortable,
-    /// Snapshots.
-    Snapshot,
-}
-
-impl Protection {
-    /// All there are.
-    pub const ALL: [Protection; 8] = [
-        Protection::Unshared,
-        Protection::Bind9,
-        Protection::Mutex,
-        Protection::SystemOrdinary,
-        Protection::SystemAtomic,
-        Protection::Paper,
-        Protection::PaperPortable,
-        Protection::Snapshot,
-    ];
-
-    /// As `--protection` takes it.
-    pub fn text(self) -> &'static str {
-        match self {
-            Protection::Unshared => "unshared",
-            Protection::Bind9 => "bind9",
-            Protection::Mutex => "mutex",
-            Protection::SystemOrdinary => "system-ordinary",
-            Protection::SystemAtomic => "system-atomic",
-            Protection::Paper => "paper",
-            Protection::PaperPortable => "paper-portable",
-            Protection::Snapshot => "snapshot",
-        }
-    }
-}
-
-/// Where memory for building answers comes from.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Memory {
-    /// Pools of blocks, as the paper has them.
-    Areas,
-    /// One pool under one mutex.
-    Shared,
-    /// The system's allocator.
-    System,
-    /// mimalloc.
-    Mimalloc,
-    /// jemalloc.
-    Jemalloc,
-    /// snmalloc.
-    Snmalloc,
-    /// Nothing is allocated while queries are answered.
-    None,
-}
-
-impl Memory {
-    /// As `--memory` takes it.
-    pub fn text(self) -> &'static str {
-        match self {
-            Memory::Areas => "areas",
-            Memory::Shared => "shared",
-            Memory::System => "system",
-            Memory::Mimalloc => "mimalloc",
-            Memory::Jemalloc => "jemalloc",
-            Memory::Snmalloc => "snmalloc",
-            Memory::None => "none",
-        }
-    }
-}
-
-/// What the engine holds.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum EngineData {
-    /// The root zone.
-    Root,
-    /// A cache.
-    Cache,
-}
-
-/// How often each name is asked for.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Names {
-    /// All alike.
-    Uniform,
-    /// As the paper saw them at a root server.
-    Skewed,
-}
 
 /// Options of `zonda-bench engine`; what is not said is its default.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct EngineOptions {
     /// `--protection`.
-    pub protection: Option<Protection>,
+    pub protection: Option<ProtectionKind>,
     /// `--memory`.
-    pub memory: Option<Memory>,
+    pub memory: Option<MemoryKind>,
     /// `--own`.
     #[serde(default)]
     pub own: bool,
     /// `--data`.
-    pub data: Option<EngineData>,
+    pub data: Option<Data>,
     /// `--names`.
     pub names: Option<Names>,
     /// `--nxdomain`.
