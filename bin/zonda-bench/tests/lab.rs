@@ -116,10 +116,24 @@ fn root_beside_all_that_are_installed() {
             assert!(asked.clone().any(|asked| asked["contender"] == name), "{name}: {}", record["notes"]);
         }
     }
+    let discarded = !record["blocks"]["discarded"].as_array().unwrap().is_empty();
+    for at in ["", "single packets", "single packets, Poisson", "TCP", "answers made anew"] {
+        let is_there = values_at(&record, "zonda", "rate", at).first().is_some_and(|&rate| rate > 0.0);
+        assert!(discarded || is_there, "{at}: {}", record["notes"]);
+    }
+    for metric in ["answered of 0.5 times the rate", "answered of 2 times the rate"] {
+        assert!(discarded || values(&record, "zonda", metric).len() == 1, "{metric}: {}", record["notes"]);
+    }
+    assert!(discarded || zonda_beyond(&record).is_some_and(|trial| trial["dropped"].is_u64()));
     for agreement in record["agreement"].as_array().unwrap() {
         let (asked, equal) = (agreement["asked"].as_u64().unwrap(), agreement["equal"].as_u64().unwrap());
         assert!(asked == 40 && equal * 10 >= asked * 8, "{agreement}");
     }
+}
+
+/// A trial beyond the rate.
+fn zonda_beyond(record: &Value) -> Option<&Value> {
+    record["raw"].as_array()?.iter().find(|raw| raw["beyond_of"] == "zonda" && raw["share"] == 2.0)
 }
 
 #[test]

@@ -291,6 +291,9 @@ impl Cache {
         response: &[u8],
         (catalog, buffers): (&CatalogView<'_>, &mut Buffers),
     ) {
+        if self.style.has(Style::ANEW) {
+            return;
+        }
         let [answers, authorities, _] = given.counts;
         let written = Written {
             message: &response[..given.end],

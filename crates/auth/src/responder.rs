@@ -149,7 +149,7 @@ impl Responder {
         response: &mut [u8],
     ) -> Answered {
         if self.cache.check(server) {
-            self.buffers.negative.forget();
+            self.buffers.negative.restyle(server.style);
         }
         if !server.access.is_open() && !self.is_let_in(query, server, client) {
             return self.answer_unread(query, catalog, server, client, response);

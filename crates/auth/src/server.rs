@@ -71,6 +71,8 @@ impl Style {
     pub const MINIMAL: Style = Style(1);
     /// End an answer where an alias leads into another zone, though it is one of this server's.
     pub const WITHIN_ZONE: Style = Style(2);
+    /// Make each answer anew from its zones and keep none: what that costs is measured so.
+    pub const ANEW: Style = Style(4);
 
     /// This one where `is_set`, else the usual one.
     pub const fn when(self, is_set: bool) -> Style {

@@ -221,6 +221,35 @@ fn kept_answers_are_fresh_ones() {
     assert!(repeated * 2 > given, "{repeated} of {given} were kept ones: too few to show anything");
 }
 
+/// A server that is told to keep none gives the same, each made anew; one that is told so later forgets.
+#[test]
+fn none_are_kept_where_so_wished() {
+    let queries = queries();
+    let keeping = Server::default();
+    let anew = Server { style: auth::Style::ANEW, ..Server::default() };
+    let mut world = World::new();
+    world.load(&[1, 2, 4], 1);
+    let mut reader = world.catalog.reader();
+    let mut responders = [Responder::new(), Responder::new()];
+    let (mut buffer, mut expected) = (vec![0; 65535], vec![0; 65535]);
+    let mut give = |responder: &mut Responder, server: &Server, query: &[u8], room: &mut [u8]| {
+        reader.with(|view| responder.answer(query, view, server, &Client::unknown(Transport::Udp), room))
+    };
+    for query in queries.iter().flat_map(|query| [query; 4]) {
+        let [one, other] = &mut responders;
+        let octets = give(one, &keeping, query, &mut expected);
+        let again = give(other, &anew, query, &mut buffer);
+        assert!(expected[..octets] == buffer[..again]);
+    }
+    let [one, other] = &mut responders;
+    assert!(one.repeated() > 0 && other.repeated() == 0, "{} {}", one.repeated(), other.repeated());
+    let before = one.repeated();
+    queries.iter().flat_map(|query| [query; 4]).for_each(|query| {
+        give(one, &anew, query, &mut buffer);
+    });
+    assert_eq!(one.repeated(), before);
+}
+
 /// What changes costs the answers from other zones nothing.
 #[test]
 fn others_keep_theirs() {

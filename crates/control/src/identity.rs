@@ -87,7 +87,8 @@ pub(crate) fn identity(settings: &Settings, groups: &mut Groups) -> Result<auth:
         udp_payload_octets: server.udp_payload_octets,
         style: Style::MINIMAL
             .when(server.minimal_responses)
-            .and(Style::WITHIN_ZONE.when(!server.aliases_across_zones)),
+            .and(Style::WITHIN_ZONE.when(!server.aliases_across_zones))
+            .and(Style::ANEW.when(!server.keep_answers)),
         full_any_over_tcp: server.full_any_over_tcp,
         cookies: secrets(settings)?,
         demands_cookies: settings.cookies.demand,

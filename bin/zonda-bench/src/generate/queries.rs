@@ -9,13 +9,14 @@ use std::{
 use bench::{
     Error,
     generate::{
-        hits,
+        alike, hits,
         popularity::Skew,
         queries::{self, Flood, Mix},
         text::OUTPUT_OCTETS,
         types::Types,
     },
-    query::Query,
+    query::{QUERIES_MAX, Query},
+    source::{self, Overrides},
     trace,
 };
 use clap::{Args, ValueEnum};
@@ -30,6 +31,7 @@ Examples:
   zonda-bench gen queries --zone net.zone --nxdomain 0.05 --count 1000000 -o net.txt
   zonda-bench gen queries --zone hosting/zones --count 1000000 -o hosting.txt
   zonda-bench gen queries --zone root.zone --types f-root --skew paper --below 0.95 -o f-root.txt
+  zonda-bench gen queries --zone root.zone --like root.txt --count 1000000 -o million.txt
   zonda-bench gen queries --zone bed/children/zones --hits 0.8 --count 1000000 -o hits-80.txt
   zonda-bench gen queries --zone bed/children/zones --kept -o settle.txt
   zonda-bench gen queries --zone net.zone --flood 0.3 --victim example.net -o flood.txt
@@ -50,6 +52,10 @@ pub struct Queries {
     /// Queries; of a capture the first so many, by default all.
     #[arg(long, value_name = "N")]
     count: Option<usize>,
+    /// Like those of this query file or capture, each with its type, flags, EDNS and kind of name, but for different names: --count says how
+    /// many, and those that it has for names of the zone itself come again beside them as often as there.
+    #[arg(long, value_name = "FILE", requires = "zone", conflicts_with_all = ["types", "skew", "nxdomain", "dnssec", "below", "flood", "hits", "kept"])]
+    like: Option<PathBuf>,
     /// Types asked for.
     #[arg(long, value_name = "MIX", default_value = "resolver", requires = "zone")]
     types: TypeMix,
@@ -142,7 +148,8 @@ pub fn run(options: &Queries) -> Result<(), Error> {
     let mut result = Ok(());
     let mut written = 0;
     let mut write = |query: Query| {
-        if result.is_ok() && written < options.count.unwrap_or(usize::MAX) {
+        let is_wanted = options.like.is_some() || written < options.count.unwrap_or(usize::MAX);
+        if result.is_ok() && is_wanted {
             written += 1;
             result = match options.plain {
                 true => writeln!(output, "{} {}", query.name, query.rtype_text()),
@@ -167,6 +174,14 @@ pub fn run(options: &Queries) -> Result<(), Error> {
 
 fn from_zone(zone: &Path, options: &Queries, mut write: impl FnMut(Query)) -> Result<(), Error> {
     let count = options.count.unwrap_or(QUERIES);
+    if let Some(recorded) = &options.like {
+        let recorded = source::read(recorded, &Overrides::default())?;
+        let wanted = alike::Wanted { different: count.min(QUERIES_MAX), seed: options.seed };
+        let different =
+            alike::from_recorded(&recorded, (zone, options.origin.as_deref()), wanted, &mut write)?;
+        eprintln!("{different} different queries");
+        return Ok(());
+    }
     if options.kept {
         hits::kept(zone, options.seed, &mut write)?;
         return Ok(());

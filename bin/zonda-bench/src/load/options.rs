@@ -54,7 +54,7 @@ pub struct Arguments {
     /// Open loop: so many queries a second whatever the server does.
     #[arg(long, help_heading = "Pace", value_name = "PER_SECOND", group = "pace")]
     pub rate: Option<f64>,
-    /// With --rate: gaps drawn at random around the mean, as from many clients that know nothing of each other.
+    /// With --rate or a search: gaps drawn at random around the mean, as from many clients that know nothing of each other.
     #[arg(long, help_heading = "Pace")]
     pub poisson: bool,
     /// Send the queries of a capture at the times they were recorded, once unless --loops says how often.
@@ -203,7 +203,7 @@ pub struct SearchArguments {
     /// First rate tried.
     #[arg(long, value_name = "PER_SECOND", default_value_t = 1000.0)]
     pub rate_start: f64,
-    /// First step of the staircase, as share of the rate: less than 1, which doubles it, is quicker where the rate is known roughly.
+    /// First steps, as share of the rate: less than 1, which doubles it, is quicker where the rate is known roughly.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     pub first_step: f64,
     /// Wait for a line on standard input before each trial, so that a script can have several searches take turns.
@@ -241,7 +241,11 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
             "must be from 1 to 1048576",
         ),
         // Of a group one cannot require one member beside another, so these two are checked here.
-        ("--poisson", !arguments.poisson || arguments.rate.is_some(), "needs --rate"),
+        (
+            "--poisson",
+            !arguments.poisson || arguments.rate.is_some() || arguments.is_search(),
+            "needs --rate, --find-maximum or --staircase",
+        ),
         ("--speed", arguments.speed == 1.0 || arguments.replay, "needs --replay"),
         ("--speed", (1e-6..=1e6).contains(&arguments.speed), "must be from 0.000001 to 1000000"),
         (
@@ -408,13 +412,16 @@ impl Arguments {
         Overrides { payload_octets: edns_size, dnssec_ok, has_cookie: cookie, no_edns, rd }
     }
 
+    fn is_search(&self) -> bool {
+        self.find_maximum || self.staircase.is_some()
+    }
+
     fn has_pace(&self) -> bool {
         self.rate.is_some()
             || self.closed.is_some()
             || self.self_pacing
             || self.replay
-            || self.find_maximum
-            || self.staircase.is_some()
+            || self.is_search()
             || self.records()
     }
 }

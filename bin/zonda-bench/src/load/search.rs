@@ -69,6 +69,7 @@ pub fn find_maximum(arguments: &Arguments, generator: &mut dyn Runner) -> Result
         attempts: search.attempts,
         limits: search.limits(),
         rate_start: search.rate_start,
+        first_step: search.first_step,
     };
     let (mut last, mut steps) = (None, Vec::new());
     let mut turns = Turns::new(arguments);
@@ -136,6 +137,8 @@ struct Turns {
     /// Lines of standard input, where each trial waits for one.
     lines: Option<Receiver<std::io::Result<usize>>>,
     queries_max: u64,
+    /// Start of the random times of the next trial, where queries come at such.
+    seed: Option<u64>,
 }
 
 impl Turns {
@@ -149,14 +152,21 @@ impl Turns {
                 });
                 lines
             });
-        Turns { lines, queries_max: arguments.count.unwrap_or(u64::MAX) }
+        let seed = arguments.poisson.then_some(arguments.input.seed);
+        Turns { lines, queries_max: arguments.count.unwrap_or(u64::MAX), seed }
     }
 
     /// One trial; an error where a signal ended it, as it then says nothing about its rate.
     fn offer(&mut self, runner: &mut dyn Runner, rate: f64, seconds: f64) -> Result<Outcome, Error> {
         self.wait(runner)?;
-        let outcome =
-            runner.run(Trial { pace: Pace::Open { rate }, seconds, queries_max: self.queries_max })?;
+        let pace = match &mut self.seed {
+            None => Pace::Open { rate },
+            Some(seed) => {
+                *seed = seed.wrapping_add(1);
+                Pace::Poisson { rate, seed: *seed }
+            }
+        };
+        let outcome = runner.run(Trial { pace, seconds, queries_max: self.queries_max })?;
         if runner.is_stopped() { Err(Error::Interrupted) } else { Ok(outcome) }
     }
 

@@ -5,6 +5,7 @@
 //! both are kept: the start alone, and the answers with the covers that are needed again and again.
 
 use super::ring::{Piece, Refused, Ring};
+use crate::server::Style;
 use wire::render::Renderer;
 use zone::catalog::Version;
 use zone::{Match, ZoneView};
@@ -95,6 +96,8 @@ pub(crate) struct NegativeCache {
     ring: Ring,
     /// Slots of other epochs are empty.
     epoch: u32,
+    /// Nothing is kept: what is looked for is never here.
+    is_off: bool,
 }
 
 impl Default for NegativeCache {
@@ -111,11 +114,23 @@ impl Default for NegativeCache {
             },
             missed: 0,
         };
-        NegativeCache { slots: vec![empty; SLOTS].into(), ring: Ring::new(RING_OCTETS), epoch: 1 }
+        NegativeCache {
+            slots: vec![empty; SLOTS].into(),
+            ring: Ring::new(RING_OCTETS),
+            epoch: 1,
+            is_off: false,
+        }
     }
 }
 
 impl NegativeCache {
+    /// Forgets everything, and keeps nothing from now on if the style says so.
+    #[cold]
+    pub(crate) fn restyle(&mut self, style: Style) {
+        self.forget();
+        self.is_off = style.has(Style::ANEW);
+    }
+
     /// Forgets everything.
     #[cold]
     pub(crate) fn forget(&mut self) {
@@ -167,6 +182,9 @@ impl NegativeCache {
         let missed = (hash >> 32) as u32;
         if slot.missed != missed {
             slot.missed = missed;
+            return;
+        }
+        if self.is_off {
             return;
         }
         let records: u16 = out.counts().iter().sum();

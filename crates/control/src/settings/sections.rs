@@ -61,6 +61,9 @@ section! {
         /// Whether an alias (CNAME, DNAME) from one zone into another of this server is followed there (RFC 1034 4.3.2); otherwise the answer
         /// ends with the alias, and the client asks for the rest. Access lists of the other zone hold in either case.
         aliases_across_zones: bool = true, Range::Any, live;
+        /// Whether answers given before are kept to be given again; otherwise each is made anew from its zone. Without, answers are the same and cost
+        /// more: it is there to measure how much, and to rule kept answers out where something is looked for.
+        keep_answers: bool = true, Range::Any, live;
         /// Whether queries of type ANY over TCP get all records of the name instead of one set (RFC 8482).
         full_any_over_tcp: bool = false, Range::Any, live;
         /// Longest answer over UDP for clients that allow as much (EDNS). 1232 fits every path without

@@ -2,9 +2,11 @@
 //!
 //! * Zones: [`root`], [`registry`] (`net` of the paper, `com`), [`net`] (like `net` today), [`hosting`] (many zones),
 //!   [`dynamic`], [`flat`], [`caching`]; their text by [`text`], the settings for folders of zones by [`settings`].
-//! * Queries: [`queries`] for any zone, with [`types`] and [`popularity`]; [`hits`] for the caching bed.
+//! * Queries: [`queries`] for any zone, with [`types`] and [`popularity`]; [`hits`] for the caching bed; [`alike`]
+//!   for as many as are wanted of the kind of some that were recorded.
 //! * [`updates`] for `nsupdate`; [`slice`]: parts of a zone and of its queries; both read by [`zone_file`].
 
+pub mod alike;
 pub mod caching;
 pub mod dynamic;
 pub mod flat;

@@ -15,6 +15,11 @@ impl Outcome {
         let times = |histogram: &Histogram<u64>| -> Value {
             let mut times = percentiles::json(histogram);
             times.insert("mean".to_owned(), json!(histogram.mean() / 1000.0));
+            // One more for programs: too far out for most runs.
+            times.insert(
+                "p99.99".to_owned(),
+                json!(percentiles::micros(histogram.value_at_percentile(99.99))),
+            );
             times.into()
         };
         let rcodes: serde_json::Map<_, _> =

@@ -1,6 +1,6 @@
 //! The highest rate a server takes without losing a query: the metric of the USENIX paper.
 //!
-//! 1. Double the rate in short bursts until a trial fails.
+//! 1. Double the rate, or raise it by a first step, in short bursts until a trial fails.
 //! 2. Bisect between the last good and the first bad rate with longer trials until they are close. A bad trial is
 //!    repeated, for noise, unless it was so bad that no noise explains it; a disturbed one does not count.
 //! 3. Climb from there in growing steps as long as trials are good: a bad minute of the machine may have had a rate
@@ -49,6 +49,8 @@ pub struct Plan {
     pub limits: Limits,
     /// First rate tried; 0 for the default.
     pub rate_start: f64,
+    /// Steps from there, as share of the rate: 1 doubles it, less is quicker where the rate is known roughly.
+    pub first_step: f64,
 }
 
 impl Default for Plan {
@@ -62,6 +64,7 @@ impl Default for Plan {
             attempts: 2,
             limits: Limits::default(),
             rate_start: 0.0,
+            first_step: 1.0,
         }
     }
 }
@@ -136,25 +139,26 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
     fn double(&mut self) -> Result<(f64, f64), Error> {
         let start = if self.plan.rate_start > 0.0 { self.plan.rate_start } else { RATE_START };
         let seconds = self.plan.burst_seconds;
+        let factor = 1.0 + self.plan.first_step;
         if self.holds(start, seconds)? {
             let mut good = start;
             for _ in 0..DOUBLINGS_MAX {
-                if !self.holds(good * 2.0, seconds)? {
+                if !self.holds(good * factor, seconds)? {
                     break;
                 }
-                good *= 2.0;
+                good *= factor;
             }
-            return Ok((good, good * 2.0));
+            return Ok((good, good * factor));
         }
         let mut bad = start;
         for _ in 0..DOUBLINGS_MAX {
             if bad * seconds < 2.0 {
                 break;
             }
-            if self.holds(bad / 2.0, seconds)? {
-                return Ok((bad / 2.0, bad));
+            if self.holds(bad / factor, seconds)? {
+                return Ok((bad / factor, bad));
             }
-            bad /= 2.0;
+            bad /= factor;
         }
         Ok((0.0, bad))
     }

@@ -2,9 +2,9 @@
 
 use wire::{
     Name,
-    edns::DO,
+    edns::{DO, Options},
     header::{CD, HEADER_OCTETS, QR, RD, opcode, u16_at},
-    iana::{class, opcode as code, rtype},
+    iana::{class, edns_option, opcode as code, rtype},
     record::{RecordView, skip_name},
 };
 
@@ -50,6 +50,8 @@ pub struct Opt {
     pub payload_octets: u16,
     /// DO.
     pub dnssec_ok: bool,
+    /// A COOKIE option (RFC 7873), whatever it holds.
+    pub has_cookie: bool,
     /// Upper octet of the response code.
     upper_rcode: u8,
 }
@@ -90,6 +92,8 @@ impl<'m> Parts<'m> {
                 self.edns = Some(Opt {
                     payload_octets: record.class,
                     dnssec_ok: record.ttl as u16 & DO != 0,
+                    has_cookie: Options::read(octets, record.rdata_at, record.rdata.len())
+                        .is_some_and(|options| options.has(edns_option::COOKIE)),
                     upper_rcode: (record.ttl >> 24) as u8,
                 });
             }
@@ -119,7 +123,7 @@ impl<'m> Parts<'m> {
     }
 
     /// The ordinary query that this response answers. RD, CD and DO are copied into a response (RFC 1035 4.1.1,
-    /// RFC 4035 3.1.6, RFC 3225 3); the payload size in it is the server's, so that of the query is taken as usual.
+    /// RFC 4035 3.1.6, RFC 3225 3), and who answers a cookie was sent one (RFC 7873 5.2); the payload size in it is the server's, so that of the query is taken as usual.
     pub fn rebuilt_query(&self) -> Option<Query> {
         self.is_response().then(|| self.asking(Some(PAYLOAD_OCTETS)))?
     }
@@ -132,7 +136,7 @@ impl<'m> Parts<'m> {
         let edns = self.edns.map(|opt| Edns {
             payload_octets: payload_octets.unwrap_or(opt.payload_octets),
             dnssec_ok: opt.dnssec_ok,
-            has_cookie: false,
+            has_cookie: opt.has_cookie,
         });
         let (rd, cd) = (self.flags & RD != 0, self.flags & CD != 0);
         Some(Query { name: name.to_owned(), rtype, edns, rd, cd })
@@ -179,7 +183,7 @@ mod tests {
 
     #[test]
     fn queries() {
-        for line in ["Www.example. A", ". NS do=4096 rd", "x. TYPE999 edns=512 cd"] {
+        for line in ["Www.example. A", ". NS do=4096 rd", "x. TYPE999 edns=512 cd", "y. A do cookie"] {
             let mut octets = packet(line);
             assert_eq!(parts(&octets, true).unwrap().query().unwrap().to_string(), line);
             assert_eq!(parts(&octets, true).unwrap().rebuilt_query(), None);

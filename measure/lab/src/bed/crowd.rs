@@ -102,8 +102,7 @@ impl Crowd {
 
     /// Datagrams that a server's socket had no room for, up to now.
     pub fn dropped(&self, port: u16) -> Result<u64, Error> {
-        let text = self.place.enter(|| fs::read_to_string("/proc/thread-self/net/udp"))?;
-        Ok(drops(&text, port))
+        Ok(super::sockets(&self.place, port)?.dropped)
     }
 
     /// Takes name servers out of reach.
@@ -125,16 +124,6 @@ impl Crowd {
     }
 }
 
-/// The last column of a table of sockets, of those with a local port.
-fn drops(table: &str, port: u16) -> u64 {
-    let of = |line: &str| -> Option<u64> {
-        let mut fields = line.split_whitespace();
-        let (_, local) = fields.nth(1)?.rsplit_once(':')?;
-        (u16::from_str_radix(local, 16).ok()? == port).then(|| fields.last()?.parse().ok()).flatten()
-    };
-    table.lines().filter_map(of).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,14 +133,5 @@ mod tests {
         let clients = Crowd::clients(1, 300);
         assert_eq!((clients.len(), clients[3]), (NETWORKS_MAX, Ipv4Addr::new(10, 82, 3, 1)));
         assert_eq!(Crowd::dead(258), Ipv4Addr::new(198, 19, 1, 2));
-    }
-
-    #[test]
-    fn drops_of_one_port() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n\
-                     1: 01004D0A:14B4 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0 17\n\
-                     2: 01004D0A:14B4 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0 5\n\
-                     3: 01004D0A:14B5 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0 9\n";
-        assert_eq!((drops(table, 5300), drops(table, 5301), drops(table, 53)), (22, 9, 0));
     }
 }

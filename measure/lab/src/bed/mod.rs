@@ -9,7 +9,8 @@ mod sysctl;
 mod veth;
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket},
+    fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket},
     process::Command,
 };
 
@@ -137,6 +138,17 @@ impl Bed {
         self.free(ip, &self.server())
     }
 
+    /// The same of IPv6; an error where there is none.
+    pub fn address_v6(&mut self) -> Result<SocketAddr, Error> {
+        let ip = match &self.pair {
+            Some(pair) if !pair.has_ipv6 => return Err(no_ipv6()),
+            Some(_) => veth::SERVER_V6,
+            None => Ipv6Addr::LOCALHOST,
+        };
+        let is_there = self.server().enter(|| Ok(UdpSocket::bind((ip, 0)).is_ok()))?;
+        if is_there { self.free(ip, &self.server()) } else { Err(no_ipv6()) }
+    }
+
     /// The same at the generator's end, for a primary that servers have their zones from.
     pub fn load_address(&mut self) -> Result<SocketAddr, Error> {
         let ip = if self.pair.is_some() { veth::CLIENT } else { Ipv4Addr::LOCALHOST };
@@ -189,9 +201,10 @@ impl Bed {
         self.free(Ipv4Addr::LOCALHOST, &self.load())
     }
 
-    fn free(&mut self, ip: Ipv4Addr, place: &Place) -> Result<SocketAddr, Error> {
+    fn free(&mut self, ip: impl Into<IpAddr>, place: &Place) -> Result<SocketAddr, Error> {
+        let ip = ip.into();
         for _ in 0..u16::MAX {
-            let address = SocketAddr::new(IpAddr::V4(ip), self.next);
+            let address = SocketAddr::new(ip, self.next);
             self.next = self.next.checked_add(1).unwrap_or(PORT);
             let is_free =
                 place.enter(|| Ok(TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()))?;
@@ -200,6 +213,11 @@ impl Bed {
             }
         }
         Err(Error::Option { option: "--bed", rule: "no port is free".to_owned() })
+    }
+
+    /// What became of datagrams in the sockets of servers on a port, over IPv4 and IPv6.
+    pub fn sockets(&self, port: u16) -> Result<Sockets, Error> {
+        sockets(&self.server(), port)
     }
 
     /// What the UDP sockets on a port may hold at least, as the kernel counts it; `None` where that cannot be told.
@@ -211,5 +229,57 @@ impl Bed {
         let output = place.enter(list).ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.split(',').filter_map(|field| field.strip_prefix("rb")?.parse().ok()).min()
+    }
+}
+
+fn no_ipv6() -> Error {
+    Error::Option { option: "--bed", rule: "this kernel has no IPv6, or has it switched off".to_owned() }
+}
+
+/// What the kernel tells of UDP sockets on a port, of all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// Octets of memory that datagrams take which wait to be read.
+    pub queued: u64,
+    /// Datagrams that there was no room for, from the beginning on.
+    pub dropped: u64,
+}
+
+fn sockets(place: &Place, port: u16) -> Result<Sockets, Error> {
+    let [four, six] = ["udp", "udp6"].map(|table| format!("/proc/thread-self/net/{table}"));
+    // A kernel without IPv6 has no table of it.
+    let read = || Ok(fs::read_to_string(four)? + &fs::read_to_string(six).unwrap_or_default());
+    Ok(sockets_in(&place.enter(read)?, port))
+}
+
+/// Those of a table (proc(5), `/proc/net/udp`) with a local port: the queues are in the fifth column, what was dropped in the last.
+fn sockets_in(table: &str, port: u16) -> Sockets {
+    let mut sum = Sockets::default();
+    for line in table.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let of = |at: usize| fields.get(at).and_then(|field| field.rsplit_once(':'));
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        if of(1).and_then(|(_, local)| number(local)) == Some(port.into()) {
+            sum.queued += of(4).and_then(|(_, received)| number(received)).unwrap_or(0);
+            sum.dropped += fields.last().and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_of_one_port() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n\
+                     1: 01004D0A:14B4 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0 17\n\
+                     2: 01004D0A:14B4 00000000:0000 07 00000000:00001A00 00:00000000 00000000     0        0 1 2 0 5\n\
+                     3: 01004D0A:14B5 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0 9\n\
+                     1: B80D0120000077000000000001000000:14B4 00000000000000000000000000000000:0000 07 0:0 0:0 0 0 0 1 2 0 3\n";
+        let dropped = |port| sockets_in(table, port).dropped;
+        assert_eq!((dropped(5300), dropped(5301), dropped(53)), (25, 9, 0));
+        assert_eq!((sockets_in(table, 5300).queued, sockets_in(table, 5301).queued), (0x1a00, 0));
     }
 }

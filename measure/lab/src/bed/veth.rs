@@ -4,7 +4,7 @@
 //! the next run, with the servers in them.
 
 use std::{
-    net::Ipv4Addr,
+    net::{Ipv4Addr, Ipv6Addr},
     path::PathBuf,
     process::{self, Command},
 };
@@ -20,6 +20,10 @@ use crate::{
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The generator's address.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// The same of IPv6, of a prefix for documentation (RFC 3849).
+pub const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x77, 0, 0, 0, 0, 1);
+/// See [`SERVER_V6`].
+const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x77, 0, 0, 0, 0, 2);
 /// Further addresses at the generator's end: of authoritative servers that resolvers ask.
 pub const UPSTREAMS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 3), Ipv4Addr::new(10, 77, 0, 4)];
 /// Beginning of the names.
@@ -33,6 +37,8 @@ pub struct Pair {
     pub server: Namespace,
     /// The generator's.
     pub client: Namespace,
+    /// Whether both have addresses of IPv6, which a kernel may be without.
+    pub has_ipv6: bool,
 }
 
 /// A namespace; removed when dropped.
@@ -92,8 +98,22 @@ impl Pair {
                 server.name
             ))?;
         }
-        Ok(Pair { server, client })
+        let has_ipv6 = add_ipv6(&server.name, &client.name).is_ok();
+        Ok(Pair { server, client, has_ipv6 })
     }
+}
+
+/// Gives both ends addresses of IPv6, which count at once: nobody else can have them.
+fn add_ipv6(server: &str, client: &str) -> Result<(), Error> {
+    for (name, link, own, other, number) in
+        [(server, "veth-s", SERVER_V6, CLIENT_V6, 2), (client, "veth-c", CLIENT_V6, SERVER_V6, 1)]
+    {
+        ip(&format!("-n {name} address add {own}/64 dev {link} nodad"))?;
+        ip(&format!(
+            "-n {name} neighbour replace {other} lladdr 02:00:00:00:00:0{number} dev {link} nud permanent"
+        ))?;
+    }
+    Ok(())
 }
 
 impl Pair {

@@ -12,6 +12,8 @@ pub struct EchoOptions {
     pub model: String,
     /// Whether it takes and sends trains of packets.
     pub trains: bool,
+    /// Whether it answers over TCP, and then over nothing else.
+    pub tcp: bool,
     /// Processes.
     pub processes: usize,
     /// Threads of each.
@@ -31,6 +33,7 @@ impl Default for EchoOptions {
         EchoOptions {
             model: "mmsg".to_owned(),
             trains: false,
+            tcp: false,
             processes: 1,
             threads: 1,
             sockets: Sockets::Each,
@@ -42,7 +45,7 @@ impl Default for EchoOptions {
 }
 
 pub fn setup(job: &Job<'_>) -> Setup {
-    let EchoOptions { model, trains, processes, threads, sockets, cores, sizes, relay } = job.echo;
+    let EchoOptions { model, trains, tcp, processes, threads, sockets, cores, sizes, relay } = job.echo;
     let program = job.programs.bench.to_string_lossy();
     let sockets = match sockets {
         Sockets::Shared => "shared",
@@ -50,10 +53,18 @@ pub fn setup(job: &Job<'_>) -> Setup {
     };
     let mut command = Setup::words(&[&program, "echo", "--listen", &job.address.to_string()]);
     let numbers = [processes.to_string(), threads.to_string(), job.receive_octets.to_string()];
-    let options =
-        ["--model", model, "--processes", &numbers[0], "--threads", &numbers[1], "--sockets", sockets];
-    command.extend(Setup::words(&options));
-    command.extend(Setup::words(&["--receive-octets", &numbers[2]]));
+    command.extend(Setup::words(&[
+        "--processes",
+        &numbers[0],
+        "--threads",
+        &numbers[1],
+        "--sockets",
+        sockets,
+    ]));
+    command.extend(match tcp {
+        true => Setup::words(&["--tcp"]),
+        false => Setup::words(&["--model", model, "--receive-octets", &numbers[2]]),
+    });
     if *trains {
         command.push("--trains".to_owned());
     }

@@ -20,7 +20,7 @@ mod zonda;
 
 use std::{
     fs,
-    net::{SocketAddr, UdpSocket},
+    net::{SocketAddr, TcpStream, UdpSocket},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -361,6 +361,9 @@ impl Server {
         every: Duration,
         stop: &AtomicBool,
     ) -> Result<Instant, Error> {
+        if self.setup.command.iter().any(|word| word == "--tcp") {
+            return self.wait_for_connection(bed, seconds, every, stop);
+        }
         let socket = socket(bed, self.address)?;
         let mut packet = Vec::new();
         question.write(&mut packet);
@@ -387,6 +390,32 @@ impl Server {
                 return Err(self.fault(ServerProblem::Silent(seconds)));
             }
             thread::sleep(every.saturating_sub(asked.elapsed()));
+        }
+    }
+
+    /// The same of one that answers over TCP alone: until it takes a connection.
+    fn wait_for_connection(
+        &mut self,
+        bed: &Bed,
+        seconds: f64,
+        every: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Instant, Error> {
+        let (address, until) = (self.address, self.began + Duration::from_secs_f64(seconds));
+        loop {
+            if bed.load().enter(|| Ok(TcpStream::connect(address).is_ok()))? {
+                return Ok(Instant::now());
+            }
+            if let Some(status) = self.process.ended() {
+                return Err(self.fault(ServerProblem::Ended(status.code())));
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            if Instant::now() > until {
+                return Err(self.fault(ServerProblem::Silent(seconds)));
+            }
+            thread::sleep(every);
         }
     }
 

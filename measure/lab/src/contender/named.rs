@@ -1,7 +1,7 @@
 //! BIND 9: as many threads as workers, no recursion; `rrset-order none` and minimal responses as its performance notes
 //! advise. As a resolver it has a place for each query that may wait. Where zones come in, as many transfers and questions about serials as there are zones to ask for.
 
-use std::{fmt::Write, sync::OnceLock};
+use std::{fmt::Write, net::SocketAddr, sync::OnceLock};
 
 use super::{
     HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, Setup, resolving::STALE_SECONDS,
@@ -17,9 +17,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
   directory "{folder}";
   pid-file "{folder}/named.pid";
   session-keyfile "{folder}/session.key";
-{lock}  listen-on port {} {{ {}; }};
-  listen-on-v6 {{ none; }};
-  recursion {};
+{lock}{}  recursion {};
   minimal-responses yes;
   rrset-order {{ order none; }};
   notify no;
@@ -32,8 +30,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
 controls {{ }};
 logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
 "#,
-        job.address.port(),
-        job.address.ip(),
+        listen(job.address),
         if matches!(job.role, Role::Resolver { .. }) { "yes" } else { "no" },
         if job.role.anchor().is_some() { "yes" } else { "no" },
         options(job)
@@ -46,6 +43,14 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
         command: Setup::words(&command),
         ..Setup::default()
     }
+}
+
+/// Where it listens: at one address, of one of the two families.
+fn listen(address: SocketAddr) -> String {
+    let own = format!("port {} {{ {}; }}", address.port(), address.ip());
+    let (four, six) =
+        if address.is_ipv4() { (own.as_str(), "{ none; }") } else { ("{ none; }", own.as_str()) };
+    format!("  listen-on {four};\n  listen-on-v6 {six};\n")
 }
 
 /// Whether this named takes a lock, as those before 9.19 do; one that does not tell its version is taken for an old one.

@@ -43,8 +43,9 @@ pub fn setup(job: &Job<'_>) -> Setup {
         Role::Secondary { .. } => CACHE_SECONDS_SECONDARY,
         _ => CACHE_SECONDS,
     };
+    // Of the seven this one keeps whole answers; of what they are made from the others keep parts.
+    let packets = if job.bounds.answers_anew { 0 } else { seconds };
     let caches: String = [
-        "cache-ttl",
         "query-cache-ttl",
         "negquery-cache-ttl",
         "zone-cache-refresh-interval",
@@ -54,6 +55,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
     ]
     .map(|cache| format!("{cache}={seconds}\n"))
     .concat();
+    let caches = format!("cache-ttl={packets}\n{caches}");
     let mut head = format!(
         "launch=bind
 bind-config={folder}/zones.conf

@@ -101,7 +101,7 @@ pub const ANCHOR: &str = "root.anchor";
 /// for want of a place before the processor is the limit.
 pub const WAITING: usize = 16_384;
 
-/// Bounds of what a server keeps beside its zones, where an experiment sets them; else they are as elsewhere.
+/// What an experiment sets of a server beside its role: bounds of what it keeps beside its zones, and where it listens. Else they are as elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bounds {
     /// Octets of what led from version to version of a zone, for IXFR.
@@ -110,6 +110,10 @@ pub struct Bounds {
     pub log_octets: Option<u64>,
     /// For Zonda: hundredths of a zone that have to change until it is stored anew. Its log then says what a start has taken from where.
     pub merge_percent: Option<u8>,
+    /// For servers that keep answers, to give them again: they make each anew.
+    pub answers_anew: bool,
+    /// Listen at an address of IPv6 instead of IPv4.
+    pub ipv6: bool,
     /// Of a resolver.
     pub resolving: Resolving,
 }

@@ -20,7 +20,9 @@ pub fn setup(job: &Job<'_>) -> Setup {
   so-rcvbuf: {}
   so-sndbuf: 1m
   access-control: 0.0.0.0/0 allow_snoop
-  do-ip6: no
+  access-control: ::/0 allow_snoop
+  do-ip6: {}
+  incoming-num-tcp: 100
   username: ""
   chroot: ""
   directory: "{folder}"
@@ -42,6 +44,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
         job.workers,
         if job.workers > 1 { "yes" } else { "no" },
         job.receive_octets,
+        if job.address.is_ipv6() { "yes" } else { "no" },
         if job.role.anchor().is_some() { "validator iterator" } else { "iterator" },
         resolver(job),
         control(job)

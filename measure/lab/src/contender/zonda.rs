@@ -31,7 +31,7 @@ listen = ["{}"]
 workers = {}
 minimal-responses = true
 receive-buffer-octets = {}
-{}
+{}{}
 [control]
 socket = "{folder}/control.sock"
 
@@ -42,6 +42,7 @@ level = "{}"
         job.address,
         job.workers,
         job.receive_octets,
+        if job.bounds.answers_anew { "keep-answers = false\n" } else { "" },
         kept(job),
         if job.bounds.merge_percent.is_some() { "info" } else { "warn" },
         role(job)

@@ -15,6 +15,8 @@ use crate::{
 const ROOT_ZONE: &str = "data/root.zone";
 /// Recorded queries for it within the repository.
 const ROOT_QUERIES: &str = "benches/data/root-queries-2016.txt.xz";
+/// How the recorded ones are called where they are unpacked; another name for each file that was packed.
+const RECORDED: &str = "root-recorded-2016-cookies";
 /// Smallest zones: below these the generator has nothing to make.
 const SIZE_MIN: usize = 200;
 
@@ -27,21 +29,38 @@ impl Store<'_> {
         let count = effort.queries;
         let drawn = format!("{base}-{count}-{}-{}", case.nxdomain, case.below);
         let recorded = repository.filter(|_| process::find("xz").is_some());
-        let queries = match recorded {
-            Some(repository) => self.made("root-recorded.queries", |to| {
-                let packed = repository.join(ROOT_QUERIES).display().to_string();
-                let text = self.run(&words(&["xz", "-dc", &packed]))?;
-                fs::write(to, text).map_err(error::file(to, "write"))
-            })?,
+        let queries = match &recorded {
+            Some(repository) if case.recorded => self.recorded(repository)?,
+            Some(repository) => self.alike(repository, count)?,
             None => self.made(&format!("{drawn}.queries"), |to| self.draw(case, effort, &zones, to))?,
         };
         let queries = self.with_edns(case, queries)?;
-        source += if queries.to_string_lossy().contains("recorded") {
-            ", recorded queries"
-        } else {
-            ", drawn queries"
+        source += &match (&recorded, case.recorded) {
+            (Some(_), true) => ", recorded queries".to_owned(),
+            (Some(_), false) => format!(", {count} different queries like recorded ones"),
+            (None, _) => ", drawn queries".to_owned(),
         };
         Ok(Set { zones, queries, source })
+    }
+
+    /// The queries for the root zone that were recorded.
+    fn recorded(&self, repository: &Path) -> Result<PathBuf, Error> {
+        self.made(&format!("{RECORDED}.queries"), |to| {
+            let packed = repository.join(ROOT_QUERIES).display().to_string();
+            let text = self.run(&words(&["xz", "-dc", &packed]))?;
+            fs::write(to, text).map_err(error::file(to, "write"))
+        })
+    }
+
+    /// So many different queries for the root zone like those that were recorded.
+    fn alike(&self, repository: &Path, count: usize) -> Result<PathBuf, Error> {
+        let recorded = self.recorded(repository)?;
+        self.made(&format!("{RECORDED}-alike-{count}.queries"), |to| {
+            let [bench, zone, recorded, to] = [self.bench, &repository.join(ROOT_ZONE), &recorded, to]
+                .map(|path| path.display().to_string());
+            let command = [&bench, "gen", "queries", "--zone", &zone, "--like", &recorded, "-o", &to];
+            self.run(&words(&[&command[..], &["--count", &count.to_string()]].concat())).map(drop)
+        })
     }
 
     /// The zones, the beginning of names of files made from them, and where they come from.

@@ -137,6 +137,7 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
             echo: EchoOptions {
                 model: group.model.clone(),
                 trains: group.trains,
+                tcp: false,
                 processes,
                 threads: group.threads,
                 sockets: group.sockets,

@@ -8,7 +8,13 @@ use std::{
 use serde_json::Value;
 
 use super::Lab;
-use crate::{Error, contender::Server, error::ServerProblem, process::Process, recipe::Effort};
+use crate::{
+    Error,
+    contender::Server,
+    error::ServerProblem,
+    process::Process,
+    recipe::{Effort, Row},
+};
 
 /// A generator that waits for its turns.
 pub struct Load {
@@ -35,12 +41,12 @@ impl Outset {
 }
 
 /// Options of a staircase.
-fn staircase_words(effort: &Effort, outset: Outset) -> Vec<String> {
+fn staircase_words(effort: &Effort, outset: Outset, row: &Row) -> Vec<String> {
     let options = [
         ("--staircase", effort.trials.to_string()),
-        ("--trial-seconds", effort.trial_seconds.to_string()),
+        ("--trial-seconds", (effort.trial_seconds * row.longer).to_string()),
         ("--width", effort.width.to_string()),
-        ("--overtime-share", effort.overtime_share.to_string()),
+        ("--overtime-share", effort.overtime_share.max(row.overtime_share).to_string()),
         ("--stolen-share", effort.stolen_share.to_string()),
         ("--rate-start", outset.rate.to_string()),
         ("--first-step", outset.step.to_string()),
@@ -50,7 +56,8 @@ fn staircase_words(effort: &Effort, outset: Outset) -> Vec<String> {
     ];
     let mut words: Vec<String> =
         options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]).collect();
-    words.extend(["--take-turns", "--trains"].map(str::to_owned));
+    words.push("--take-turns".to_owned());
+    words.extend(row.words());
     words
 }
 
@@ -62,9 +69,10 @@ impl Load {
         queries: &std::path::Path,
         label: &str,
         outset: Outset,
+        row: &Row,
     ) -> Result<Load, Error> {
         let folder = lab.folder(&format!("load-{label}"))?;
-        let command = lab.load_command(server, queries, &staircase_words(&lab.effort, outset));
+        let command = lab.load_command(server, queries, &staircase_words(&lab.effort, outset, row));
         let mut process = Process::start_with(&command, &lab.load_place(), &folder, true)?;
         let child = process.child();
         let turns = child.stdin.take().expect("started with pipes");

@@ -18,7 +18,7 @@ use crate::{
     data::{Set, Zones},
     error::ServerProblem,
     process,
-    recipe::{Case, Name},
+    recipe::{Case, Name, Row},
     record::Agreement,
 };
 
@@ -73,7 +73,7 @@ impl Lab {
 
     /// Starts a server without waiting for it.
     pub fn launch(&mut self, subject: &Subject, zones: &Zones, pack: Option<&Path>) -> Result<Server, Error> {
-        let address = self.bed.address()?;
+        let address = if subject.bounds.ipv6 { self.bed.address_v6() } else { self.bed.address() }?;
         let folder = self.work.join(format!("{}-{}", subject.label.replace(' ', "-"), address.port()));
         let job = Job {
             zones,
@@ -270,19 +270,29 @@ impl Lab {
 
     /// Warms a server.
     pub fn warm(&self, server: &mut Server, queries: &Path) -> Result<(), Error> {
+        self.warm_by(server, queries, &Row::default())
+    }
+
+    /// Warms a server in the way in which it will be asked.
+    fn warm_by(&self, server: &mut Server, queries: &Path, row: &Row) -> Result<(), Error> {
         let seconds = self.effort.warm_seconds.to_string();
         let flows = self.effort.flows.to_string();
-        let words =
-            ["--closed", "1000", "--flows", &flows, "--trains", "--seconds", &seconds].map(str::to_owned);
-        self.load(server, queries, &words).map(drop)
+        let words = ["--closed", "1000", "--flows", &flows, "--seconds", &seconds].map(str::to_owned);
+        self.load(server, queries, &[&words[..], &row.link_words()].concat()).map(drop)
     }
 
     /// Warms all; those that fail are left out.
-    pub fn warm_all(&mut self, running: &mut Running, queries: &Path, at: &str) -> Result<(), Error> {
+    pub fn warm_all(
+        &mut self,
+        running: &mut Running,
+        queries: &Path,
+        row: &Row,
+        at: &str,
+    ) -> Result<(), Error> {
         let mut failed = Vec::new();
         for (_, server) in running.iter_mut() {
             self.go_on()?;
-            failed.extend(self.warm(server, queries).err());
+            failed.extend(self.warm_by(server, queries, row).err());
         }
         failed.into_iter().try_for_each(|error| self.leave_out(running, at, error))
     }

@@ -101,6 +101,14 @@ effort! {
     latency_runs: usize = 5, (0..=1000);
     /// Length of each.
     latency_seconds: f64 = 8.0, (0.1..=3600.0);
+    /// Length of the trials of the search for the rate without any loss; 0 for no search.
+    loss_free_seconds: f64 = 0.0, (0.0..=600.0);
+    /// Precision of that rate, as share of it.
+    loss_free_width: f64 = 0.05, (0.001..=1.0);
+    /// Length of the trials at shares of the rate, up to twice as much; 0 for none.
+    beyond_seconds: f64 = 0.0, (0.0..=600.0);
+    /// Runs at each of these shares.
+    beyond_runs: usize = 1, (1..=1000);
     /// Scale of generated zones.
     scale: f64 = 1.0, (1e-6..=10.0);
     /// Queries drawn from a zone.

@@ -144,6 +144,9 @@ pub struct Case {
     pub below: f64,
     /// Of resolvers: share of queries for names that stay in their caches.
     pub hits: Option<f64>,
+    /// Of the root zone: the queries that were recorded, instead of as many different ones like them as are wanted.
+    #[serde(default)]
+    pub recorded: bool,
     /// With recorded queries that are counted, which are asked lap after lap: whether rare names are the same in each.
     #[serde(default)]
     pub same_laps: bool,

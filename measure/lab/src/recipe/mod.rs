@@ -7,6 +7,7 @@ mod effort;
 mod engine;
 mod estimate;
 mod kinds;
+mod row;
 
 use std::{fs, path::Path};
 
@@ -22,6 +23,7 @@ pub use kinds::{
     GeneratorProgram, HistoryFiles, Measure, Name, Placement, Processes, Receive, Skew, Sockets, VICTIMS_MAX,
     Victims, ZoneKind,
 };
+pub use row::Row;
 use serde::Deserialize;
 
 use crate::{Error, error};
@@ -92,6 +94,12 @@ pub struct Recipe {
     /// Zones and queries, one after the other.
     #[serde(default, rename = "case")]
     pub cases: Vec<Case>,
+    /// Ways of asking beside the usual one, for `measure = "rates"`.
+    #[serde(default, rename = "row")]
+    pub rows: Vec<Row>,
+    /// Whose loss-free rate is searched, for `measure = "rates"`; that of all where empty.
+    #[serde(default)]
+    pub loss_free: Vec<Name>,
     /// What changes, for measures of zones that do.
     #[serde(default)]
     pub changes: Changes,
@@ -198,6 +206,13 @@ impl Recipe {
         self.changes.targets.iter().any(|target| target.of == name || target.over.contains(&name))
     }
 
+    fn rows_have_names(&self) -> bool {
+        let is_named = |(place, row): (usize, &Row)| {
+            !row.name.is_empty() && self.rows[..place].iter().all(|other| other.name != row.name)
+        };
+        self.rows.iter().enumerate().all(is_named)
+    }
+
     /// What is missing or out of range.
     fn fault(&self) -> Option<String> {
         let needed = match self.measure {
@@ -252,6 +267,13 @@ impl Recipe {
             Measure::Flood if self.floods.is_empty() => "a [[flood]] is needed",
             Measure::Flood if self.floods.iter().any(|flood| !(1..=VICTIMS_MAX).contains(&flood.victims)) => {
                 "[[flood]] victims: expected numbers from 1 to 100"
+            }
+            measure if measure != Measure::Rates && !self.rows.is_empty() => {
+                "a [[row]] is for measure = \"rates\""
+            }
+            _ if !self.rows_have_names() => "[[row]] name: each needs one of its own",
+            _ if !self.rows.iter().all(Row::is_sound) => {
+                "[[row]]: expected longer from 1 to 100, overtime-share from 0 to 1"
             }
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",
@@ -326,6 +348,9 @@ mod tests {
             "run-seconds = -1: expected from",
         );
         complains(&good.replace("\"nsd\"", "\"bind4\""), "unknown variant `bind4`");
+        complains(&good.replace("[full]\n", "[[row]]\ntcp = true\n[full]\n"), "[[row]] name");
+        complains(&good.replace("[full]\n", "[[row]]\nudp = true\n[full]\n"), "unknown field `udp`");
+        complains(&good.replace("longer = 2.5", "longer = 0.5"), "expected longer from 1 to 100");
         complains("title = ", "own.toml:1:");
         complains("title = \"\"\nmethod = \"\"\nmeasure = \"rates\"", "[[case]]");
     }

@@ -15,7 +15,7 @@ use super::{
     authorities::{Arrived, Authorities},
     judge::{self, sum},
 };
-use crate::{Error, data::Zones};
+use crate::{Error, data::Zones, recipe::Row};
 
 /// How often is looked whether queries still arrive: longer than a resolver waits for a server that is there.
 const LOOK: Duration = Duration::from_millis(20);
@@ -69,7 +69,7 @@ pub fn measure(
     let mut relays = Running::new();
     let started = lab
         .start_all(subjects, &Zones::default(), &mut relays, &spot.at)
-        .and_then(|()| lab.warm_all(&mut relays, &spot.settle, &spot.at));
+        .and_then(|()| lab.warm_all(&mut relays, &spot.settle, &Row::default(), &spot.at));
     running.append(&mut relays);
     let measured = started.and_then(|()| staircases(lab, spot, running, authorities, order, found));
     let result = match measured {
@@ -100,7 +100,8 @@ fn staircases(
     let (steal, watch) = (Steal::new(), Watch::begin(&lab.used_cores()));
     let before: Vec<Time> = running.iter().map(|(_, server)| Time::of(&server.process)).collect();
     let start = |(subject, server): &(super::Subject, super::Server)| {
-        Load::start(lab, server, &spot.queries, &subject.label, outset(lab, spot, &subject.label, found))
+        let outset = outset(lab, spot, &subject.label, found);
+        Load::start(lab, server, &spot.queries, &subject.label, outset, &Row::default())
     };
     let mut loads: Vec<Load> = running.iter().map(start).collect::<Result<_, _>>()?;
     let cpu = authorities.cpu();

@@ -34,7 +34,7 @@ use crate::{
     contender::{Bounds, EchoOptions, Role, Root, Server},
     data::{BED_SERVER, CachingBed, Store},
     place,
-    recipe::{Case, Name, Sockets},
+    recipe::{Case, Name, Row, Sockets},
     record::Text,
 };
 
@@ -190,7 +190,7 @@ fn start(lab: &mut Lab, bed: &CachingBed, role: Role, workers: usize) -> Result<
         failed.extend(settle(lab, subject, server, bed).err());
     }
     failed.into_iter().try_for_each(|error| lab.leave_out(&mut running, &at, error))?;
-    lab.warm_all(&mut running, &bed.settle, &at)?;
+    lab.warm_all(&mut running, &bed.settle, &Row::default(), &at)?;
     Ok(running)
 }
 

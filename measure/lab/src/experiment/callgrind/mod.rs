@@ -111,7 +111,7 @@ fn alike(lab: &mut Lab, case: &Case, set: &Set) -> Result<Vec<Subject>, Error> {
 /// Queries for the longer of two runs: of recorded ones, laps that differ.
 fn queries(lab: &Lab, case: &Case, set: &Set) -> Result<PathBuf, Error> {
     match case.zone {
-        ZoneKind::Root if !case.same_laps => lab.laps(set, 2 * lab.effort.counted),
+        ZoneKind::Root if case.recorded && !case.same_laps => lab.laps(set, 2 * lab.effort.counted),
         _ => Ok(set.queries.clone()),
     }
 }

@@ -12,6 +12,9 @@ use super::{
 };
 use crate::{Error, contender::Server, process::Cpu, recipe::Name};
 
+/// Where one was in the block before its staircase begins again, with a step that finds it after few trials.
+const FIRST_STEP: f64 = 0.12;
+
 /// Measures a block, again where the machine was not quiet. A contender that fails is left out of the spot with a note, and the block is discarded: what the
 /// others did meanwhile does not compare.
 pub fn measure(
@@ -54,23 +57,27 @@ pub fn measure(
 /// The raw results by label.
 fn staircases(
     lab: &Lab,
-    spot: &Spot,
+    spot: &mut Spot,
     running: &mut Running,
     order: &mut Random,
 ) -> Result<Vec<(String, Value)>, Error> {
     let steal = Steal::new();
     let before: Vec<Cpu> = running.iter().map(|(_, server)| server.process.cpu()).collect();
-    let outset = Outset::unknown(&lab.effort);
-    let mut loads: Vec<Load> = running
-        .iter()
-        .map(|(subject, server)| Load::start(lab, server, &spot.set.queries, &subject.label, outset))
-        .collect::<Result<_, _>>()?;
+    let start = |(subject, server): &(super::Subject, Server)| {
+        let known = spot.reached.get(&subject.label).map(|&rate| Outset { rate, step: FIRST_STEP });
+        let outset = known.unwrap_or(Outset::unknown(&lab.effort));
+        Load::start(lab, server, &spot.set.queries, &subject.label, outset, &spot.row)
+    };
+    let mut loads: Vec<Load> = running.iter().map(start).collect::<Result<_, _>>()?;
     take_turns(lab, &mut loads, order)?;
     let mut raw = Vec::new();
     for (((subject, server), load), before) in running.iter_mut().zip(loads).zip(before) {
         let mut result = load.finish(lab, server)?;
         add_use(&mut result, before, server);
         result["stolen_share"] = steal.share().into();
+        if let Some(rate) = result["rate"].as_f64().filter(|&rate| rate > 0.0) {
+            spot.reached.insert(subject.label.clone(), rate);
+        }
         raw.push((subject.label.clone(), result));
     }
     Ok(raw)

@@ -6,23 +6,30 @@
 //!
 //! Servers are started anew in every block, and the places that vary alternate; or, where loading takes long, they are
 //! started once, and one place is measured after the other.
+//!
+//! A recipe may ask some of them in other ways too ([`Row`]). Of the usual one more is measured once the rates are known: rates without
+//! any loss ([`loss_free`]), what is answered beyond the maximum ([`beyond`]), latencies and how they are distributed ([`distribution`]).
 
+mod beyond;
 mod block;
+mod distribution;
+mod loss_free;
 mod report;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::Instant,
 };
 
 use bench::random::Random;
 
-use super::{Lab, Running, Subject, latency, rated::Rated};
+use super::{Lab, Running, Subject, Values, latency, rated::Rated};
 use crate::{
     Error,
     contender::{Bounds, EchoOptions, Role},
     data::Set,
-    recipe::{Case, Name, Restart, Sockets},
+    recipe::{Case, Effort, Name, Restart, Row, Sockets},
     statistics,
 };
 
@@ -38,16 +45,23 @@ struct Spot {
     at: String,
     case: Case,
     workers: usize,
+    /// How they are asked.
+    row: Row,
     set: Set,
     sizes: PathBuf,
     /// Who takes part here and is alive.
     names: Vec<Name>,
+    /// Where each one's staircase ended in the block before, by label.
+    reached: BTreeMap<String, f64>,
 }
 
-/// Values of all blocks, and latencies.
+/// Values of all blocks, and what was measured after them.
 #[derive(Default)]
 struct Found {
     rated: Rated,
+    /// The highest rates without any loss.
+    loss_free: Values,
+    beyond: beyond::Beyond,
     latencies: Vec<latency::Latency>,
 }
 
@@ -71,7 +85,8 @@ fn by_block(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
     for case in lab.recipe.cases.clone() {
         if let Some((set, sizes, running)) = prepare(lab, &case)? {
             let names: Vec<Name> = running.iter().map(|(subject, _)| subject.name).collect();
-            spots.extend(counts.iter().map(|&workers| spot(lab, &case, workers, &set, &sizes, &names)));
+            let place = |(workers, row)| spot(lab, &case, (workers, row), &set, &sizes, &names);
+            spots.extend(ways(lab, &counts).into_iter().map(place));
         }
     }
     let mut order = Random::new(SEED);
@@ -84,10 +99,10 @@ fn by_block(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
         block::measure(lab, block, &mut spots[at], &mut running, &mut order, found)?;
     }
     for spot in &mut spots {
-        if spot.has_latency(lab, found) {
+        if spot.has_more(lab, found) {
             let mut running = Running::new();
             spot.start(lab, &mut running)?;
-            spot.latency(lab, running, found)?;
+            spot.more(lab, running, found)?;
         }
     }
     Ok(spots)
@@ -97,17 +112,18 @@ fn by_block(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
 fn by_case(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
     let (mut spots, counts) = (Vec::new(), workers(lab));
     let mut order = Random::new(SEED);
-    let (began, all) = (Instant::now(), lab.effort.blocks * lab.recipe.cases.len() * counts.len());
+    let ways = ways(lab, &counts);
+    let (began, all) = (Instant::now(), lab.effort.blocks * lab.recipe.cases.len() * ways.len());
     let mut done = 0;
     for case in lab.recipe.cases.clone() {
         let Some((set, sizes, compared)) = prepare(lab, &case)? else {
-            done += lab.effort.blocks * counts.len();
+            done += lab.effort.blocks * ways.len();
             continue;
         };
         let names: Vec<Name> = compared.iter().map(|(subject, _)| subject.name).collect();
         let mut compared = Some(compared);
-        for &workers in &counts {
-            let mut spot = spot(lab, &case, workers, &set, &sizes, &names);
+        for (workers, row) in ways.clone() {
+            let mut spot = spot(lab, &case, (workers, row), &set, &sizes, &names);
             let mut running = compared.take().filter(|_| workers == 1).unwrap_or_default();
             spot.start(lab, &mut running)?;
             for block in 1..=lab.effort.blocks {
@@ -115,8 +131,8 @@ fn by_case(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
                 block::measure(lab, block, &mut spot, &mut running, &mut order, found)?;
                 done += 1;
             }
-            if spot.has_latency(lab, found) {
-                spot.latency(lab, running, found)?;
+            if spot.has_more(lab, found) {
+                spot.more(lab, running, found)?;
             }
             spots.push(spot);
         }
@@ -160,7 +176,21 @@ fn prepare(lab: &mut Lab, case: &Case) -> Result<Option<(Set, PathBuf, Running)>
     }
 }
 
-fn spot(lab: &Lab, case: &Case, workers: usize, set: &Set, sizes: &Path, names: &[Name]) -> Spot {
+/// Numbers of workers, asked as usual; with the first of them also in all other ways of the recipe.
+fn ways(lab: &Lab, counts: &[usize]) -> Vec<(usize, Row)> {
+    let usual = counts.iter().map(|&workers| (workers, Row::default()));
+    let others = lab.recipe.rows.iter().map(|row| (counts[0], row.clone()));
+    usual.chain(others).collect()
+}
+
+fn spot(
+    lab: &Lab,
+    case: &Case,
+    (workers, row): (usize, Row),
+    set: &Set,
+    sizes: &Path,
+    names: &[Name],
+) -> Spot {
     let mut at = Vec::new();
     if lab.recipe.cases.len() > 1 {
         at.push(case.name.clone());
@@ -168,13 +198,19 @@ fn spot(lab: &Lab, case: &Case, workers: usize, set: &Set, sizes: &Path, names: 
     if lab.recipe.workers.len() > 1 {
         at.push(format!("{workers} {}", if workers == 1 { "worker" } else { "workers" }));
     }
+    if !row.name.is_empty() {
+        at.push(row.name.clone());
+    }
     let (case, set, sizes) = (case.clone(), set.clone(), sizes.to_owned());
-    Spot { at: at.join(", "), case, workers, set, sizes, names: names.to_vec() }
+    let names = names.iter().copied().filter(|&name| row.is_for(name)).collect();
+    Spot { at: at.join(", "), case, workers, row, set, sizes, names, reached: BTreeMap::new() }
 }
 
 impl Spot {
     /// Who takes part in a block: an echo server, all contenders, another echo server.
     fn subjects(&self, lab: &Lab) -> Vec<Subject> {
+        let Row { ipv6, keep_answers, .. } = self.row;
+        let bounds = Bounds { ipv6, answers_anew: !keep_answers, ..Bounds::default() };
         let echo = |label: &str, sockets| Subject {
             label: label.to_owned(),
             name: Name::Echo,
@@ -182,16 +218,19 @@ impl Spot {
             echo: EchoOptions {
                 threads: self.workers,
                 sockets,
+                tcp: self.row.tcp,
                 sizes: Some(self.sizes.clone()),
                 ..EchoOptions::default()
             },
             cores: lab.server_cores.iter().copied().take(self.workers).collect(),
             role: Role::Static,
-            bounds: Bounds::default(),
+            bounds,
             under: Vec::new(),
         };
         let mut all = vec![echo(Name::Echo.text(), Sockets::Each)];
-        all.extend(lab.subjects(&self.names, self.workers));
+        all.extend(
+            lab.subjects(&self.names, self.workers).into_iter().map(|subject| Subject { bounds, ..subject }),
+        );
         if lab.recipe.workers.len() > 1 {
             all.push(echo(ECHO_SHARED, Sockets::Shared));
         }
@@ -201,11 +240,16 @@ impl Spot {
 
     /// Starts those that do not run yet and warms all. Contenders that fail take no further part here.
     fn start(&mut self, lab: &mut Lab, running: &mut Running) -> Result<(), Error> {
+        let lacking = if self.row.ipv6 { lab.bed.address_v6().err() } else { None };
+        if let Some(error) = lacking {
+            lab.note(format!("{} is left out: {error}", self.at));
+            self.names.clear();
+        }
         if self.names.is_empty() {
             return Ok(());
         }
         lab.start_all(self.subjects(lab), &self.set.zones, running, &self.at)?;
-        lab.warm_all(running, &self.set.queries, &self.at)?;
+        lab.warm_all(running, &self.set.queries, &self.row, &self.at)?;
         self.keep(running);
         Ok(())
     }
@@ -222,16 +266,35 @@ impl Spot {
         held.filter(|&rate| rate > 0.0).min_by(f64::total_cmp)
     }
 
-    fn has_latency(&self, lab: &Lab, found: &Found) -> bool {
-        lab.effort.latency_runs > 0 && self.weakest(found).is_some()
+    /// Whether more is measured here than rates: of the usual way of asking, if anybody held a rate.
+    fn has_more(&self, lab: &Lab, found: &Found) -> bool {
+        let Effort { loss_free_seconds, beyond_seconds, latency_runs, .. } = lab.effort;
+        let is_wanted = latency_runs > 0 || loss_free_seconds + beyond_seconds > 0.0;
+        is_wanted && self.row.name.is_empty() && self.weakest(found).is_some()
     }
 
-    /// Measures latencies of those that run.
-    fn latency(&mut self, lab: &mut Lab, mut running: Running, found: &mut Found) -> Result<(), Error> {
-        let Some(weakest) = self.weakest(found) else { return Ok(()) };
+    /// Measures loss-free rates, what is answered beyond them, and latencies of those that run.
+    fn more(&mut self, lab: &mut Lab, mut running: Running, found: &mut Found) -> Result<(), Error> {
         running.retain(|(subject, _)| ![ECHO_AGAIN, ECHO_SHARED].contains(&subject.label.as_str()));
-        found.latencies.push(latency::run(lab, &self.at, &mut running, &self.set.queries, weakest)?);
+        if lab.effort.loss_free_seconds > 0.0 {
+            loss_free::run(lab, self, &mut running, found)?;
+        }
+        if lab.effort.beyond_seconds > 0.0 {
+            beyond::run(lab, self, &mut running, found)?;
+        }
+        let weakest = self.weakest(found).filter(|_| lab.effort.latency_runs > 0);
+        if let Some(weakest) = weakest {
+            found.latencies.push(latency::run(lab, &self.at, &mut running, &self.set.queries, weakest)?);
+        }
         self.keep(&running);
         Ok(())
     }
+}
+
+/// Options of the generator for an open loop in a way of asking.
+fn open_loop_words(lab: &Lab, row: &Row) -> Vec<String> {
+    let effort = &lab.effort;
+    let numbers = [effort.lateness_ms.to_string(), effort.gather_us.to_string(), effort.flows.to_string()];
+    let words = ["--lateness-ms", &numbers[0], "--gather-us", &numbers[1], "--flows", &numbers[2]];
+    words.into_iter().map(str::to_owned).chain(row.words()).collect()
 }
