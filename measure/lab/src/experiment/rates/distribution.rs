@@ -95,7 +95,7 @@ mod tests {
         let charts = charts(&raw, "x", &["a", "b"]);
         let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
         assert_eq!(titles.len(), 3, "{titles:?}");
-        assert!(titles[2].ends_with("at four fifths of each one's own rate"), "{titles:?}");
+        assert!(titles[2].ends_with("at four fifths of each one's own rate, x"), "{titles:?}");
         let [a, b] = &charts[0].series[..] else { panic!("{charts:?}") };
         assert_eq!((a.points.len(), a.points[4].x, a.points[4].y), (5, 10_000.0, 60.0));
         assert_eq!((b.points.len(), b.points.last().map(|point| point.x)), (3, Some(100.0)));
