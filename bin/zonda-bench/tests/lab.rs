@@ -96,9 +96,26 @@ fn has_rates(record: &Value, contender: &str) {
     assert!(discarded || !values(record, contender, "rate").is_empty(), "{record}");
 }
 
+/// The recipe `root` with these ways of asking alone, beside the usual one.
+fn root_with(rows: &[&str]) -> String {
+    let text = lab::recipe::text("root").unwrap();
+    let (before, after) = text.split_at(text.find("[[row]]").unwrap());
+    let (all, after) = after.split_at(after.find("[full]").unwrap());
+    let is_wanted = |row: &&str| rows.iter().any(|name| row.contains(&format!("name = {name:?}")));
+    let kept: String = all.split("[[row]]").filter(is_wanted).map(|row| format!("[[row]]{row}")).collect();
+    format!("{before}{kept}{after}")
+}
+
 #[test]
 fn root_beside_all_that_are_installed() {
-    let Some(record) = checked("root", "zonda,knot,nsd,named,unbound,pdns") else { return };
+    let rows = ["TCP", "answers made anew"];
+    root_beside_all(&rows);
+}
+
+fn root_beside_all(rows: &[&str]) {
+    let text = root_with(rows);
+    let all = "zonda,knot,nsd,named,unbound,pdns";
+    let Some(record) = checked_text("root", Some(&text), all) else { return };
     has_rates(&record, "zonda");
     has_rates(&record, "echo");
     let zonda = &record["contenders"][0];
@@ -117,7 +134,7 @@ fn root_beside_all_that_are_installed() {
         }
     }
     let discarded = !record["blocks"]["discarded"].as_array().unwrap().is_empty();
-    for at in ["", "single packets", "single packets, Poisson", "TCP", "answers made anew"] {
+    for at in [""].iter().chain(rows) {
         let is_there = values_at(&record, "zonda", "rate", at).first().is_some_and(|&rate| rate > 0.0);
         assert!(discarded || is_there, "{at}: {}", record["notes"]);
     }
@@ -518,12 +535,18 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 34);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 37);
 }
 
 /// Recipes of kinds that have been checked with another.
 mod long {
     use super::*;
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn root_in_packets_and_trains() {
+        root_beside_all(&["single packets", "single packets, Poisson"]);
+    }
 
     #[test]
     #[ignore = "long: make test-long"]

@@ -56,14 +56,14 @@ fn zonda() -> Option<PathBuf> {
     found
 }
 
-/// A recipe that takes seconds, with further lines of its `[full]` form. The time-out is one that a server has to stand still
+/// A recipe that takes seconds, with further lines of its `[full]` form; a machine that is busy has it made no block again. The time-out is one that a server has to stand still
 /// for: of one that answers nothing the laboratory says that it cannot be measured.
 fn recipe(further: &str) -> String {
     format!(
         "title = 'Faults'\nmethod = 'None.'\nmeasure = 'rates'\ncontenders = ['zonda', 'nsd']\n\
          [[case]]\nname = 'net zone'\nzone = 'net'\nsize = 200\n\
          [full]\ntrials = 2\ntrial-seconds = 0.1\nwidth = 1.0\nrate-start = 2000.0\necho-spread = 10.0\n\
-         overtime-share = 1.0\nflows = 64\nwarm-seconds = 0.1\nagreement = 20\nqueries = 1000\n\
+         overtime-share = 1.0\nstolen-share = 1.0\nothers-share = 1.0\nflows = 64\nwarm-seconds = 0.1\nagreement = 20\nqueries = 1000\n\
          timeout-ms = 3000\n{further}"
     )
 }
