@@ -41,8 +41,6 @@ pub const PACKAGES: [(&str, &[&str]); 12] = [
 ];
 /// The suite they are of.
 const SUITE: &str = "unstable";
-/// Where apt knows no mirror of Debian: what its project names for everybody.
-const MIRROR: &str = "http://mirror.example/debian";
 /// Debian's keys, where the system is not Debian itself.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Room that is asked for before anything is fetched: lists, packages and files took 0.5 GiB, and servers grow.
@@ -142,7 +140,11 @@ impl Making<'_> {
         let system = fs::read_to_string("/etc/os-release").unwrap_or_default();
         let targets = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"];
         let said = self.run(&[&targets[..], &["Created-By: Packages"]].concat())?;
-        Ok(mirror_of(&said, &system).unwrap_or(MIRROR).to_owned())
+        let missing = || Error::Option {
+            option: "--mirror",
+            rule: "name a mirror of Debian: apt is set up with none here".to_owned(),
+        };
+        mirror_of(&said, &system).map(str::to_owned).ok_or_else(missing)
     }
 
     /// Settings of apt by which it knows nothing but this folder. Hooks of the system are left out, as they are about the
