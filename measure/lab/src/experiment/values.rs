@@ -42,9 +42,19 @@ impl Values {
         self.push_marked(contender, at, value, Mark { round, ..Mark::default() });
     }
 
-    /// Adds a value.
+    /// Adds a value. A round has one: of what comes twice in a row, as a limit program does that brackets its block, it is the mean. As two values
+    /// they would have an interval say that there were twice as many rounds.
     pub fn push_marked(&mut self, contender: &str, at: &str, value: f64, mark: Mark) {
         let key = (contender.to_owned(), at.to_owned());
+        if let (Some(before), Some(last)) = (
+            self.marks.get_mut(&key).and_then(|marks| marks.last_mut()),
+            self.by.get_mut(&key).and_then(|values| values.last_mut()),
+        ) && before.round == mark.round
+        {
+            before.is_at_least |= mark.is_at_least;
+            *last = f64::midpoint(*last, value);
+            return;
+        }
         self.marks.entry(key.clone()).or_default().push(mark);
         if !self.order.contains(&key) {
             self.order.push(key.clone());
@@ -160,4 +170,23 @@ pub fn interval_text(figure: &Figure, digits: usize) -> String {
 pub fn duration(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     if seconds < 90 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_has_one_value() {
+        let mut values = Values::default();
+        let mark = |round, is_at_least| Mark { round, is_at_least, shares: None };
+        for (round, value, limited) in [(1, 10.0, false), (1, 12.0, true), (2, 20.0, false), (2, 20.0, false)]
+        {
+            values.push_marked("echo", "", value, mark(round, limited));
+        }
+        values.push_marked("echo", "elsewhere", 1.0, mark(2, false));
+        assert_eq!((values.of("echo", ""), values.of("echo", "elsewhere")), (&[11.0, 20.0][..], &[1.0][..]));
+        let figure = &values.figures("rate", "/s", true)[0];
+        assert_eq!((figure.values.len(), figure.at_least), (2, 1));
+    }
 }
