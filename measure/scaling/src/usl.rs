@@ -133,7 +133,7 @@ fn eliminate(mut matrix: [[f64; 4]; 3]) -> Option<[f64; 3]> {
     Some([0, 1, 2].map(|at| matrix[at][3] / matrix[at][at]))
 }
 
-/// The law of the medians of blocks, with intervals by bootstrap over blocks: as many blocks drawn from those there are,
+/// The law of the means of blocks, with intervals by bootstrap over blocks: as many blocks drawn from those there are,
 /// the same for all numbers of cores, again and again.
 pub fn fit_blocks(rates: &[Rates]) -> Option<Fit> {
     let of = |choose: &dyn Fn(&[f64]) -> f64| -> Vec<(usize, f64)> {
