@@ -174,28 +174,24 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
     }
 }
 
-/// Records what the programs of this project were built from. The record's commit is the server's, or else this program's.
+/// Records what the programs of this project were built from. The record's commit is this program's, whoever takes part.
 fn origins(programs: &Programs, record: &mut Record) -> Result<(), Error> {
-    let (mut all, mut commit) = (serde_json::Map::new(), None);
+    let mut all = serde_json::Map::new();
     for (name, path) in [("zonda-bench", &programs.bench), ("zonda", &programs.zonda)] {
         if !path.as_os_str().is_empty() {
-            let origin = origin::of(path)?;
-            commit = origin.get("commit").cloned().or(commit);
-            all.insert(name.to_owned(), origin);
+            all.insert(name.to_owned(), origin::of(path)?);
         }
     }
-    if let Some(commit) = commit {
-        record.machine["commit"] = commit;
+    if let Some(commit) = all["zonda-bench"].get("commit") {
+        record.machine["commit"] = commit.clone();
     }
     record.machine["programs"] = all.into();
     Ok(())
 }
 
-/// The commit that the record of a run of this server would have; empty where nothing says it.
-pub fn commit(asked: Option<&Path>) -> String {
-    let bench = env::current_exe().ok();
-    let server = bench.as_deref().and_then(|bench| zonda(asked, bench).ok());
-    server.iter().chain(&bench).find_map(|program| origin::commit(program)).unwrap_or_default()
+/// The commit that records of this program have; empty where nothing says it.
+pub fn commit() -> String {
+    env::current_exe().ok().and_then(|bench| origin::commit(&bench)).unwrap_or_default()
 }
 
 /// The contenders that are installed. Others are noted, with what would bring them.

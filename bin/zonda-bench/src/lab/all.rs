@@ -50,8 +50,7 @@ pub fn run(recipes: Recipes) -> ExitCode {
 impl Recipes {
     fn run(self) -> Result<ExitCode, Error> {
         let form = experiment::form(self.quick, self.check);
-        let wanted =
-            Wanted { recipes: self.only, form, out: self.out, commit: run::commit(self.common.zonda()) };
+        let wanted = Wanted { recipes: self.only, form, out: self.out, commit: run::commit() };
         let mut all = All::plan(wanted, |recipe| recipe.estimate(form, experiment::cores(recipe)))?;
         if self.plan {
             println!("{all}\nleft: about {}", all::hours(all.seconds_left()));

@@ -153,7 +153,7 @@ impl Copies {
 fn there(folder: &Path, form: Form) -> Option<Record> {
     let record = file::read(folder).ok()?;
     let is_short = form != Form::Full;
-    (record.commit() == run::commit(None) && record.quick == is_short).then_some(record)
+    (record.commit() == run::commit() && record.quick == is_short).then_some(record)
 }
 
 fn failed(path: &Path, action: &'static str, cause: std::io::Error) -> Error {
