@@ -52,10 +52,18 @@ fn spawn(name: &str, third: OwnedFd, fourth: OwnedFd, count: usize, names: &str,
     Started(Some(child.unwrap()))
 }
 
+/// The system gives a port that no UDP socket has: a connection of another test may begin at it.
+fn both_on_one_port() -> (UdpSocket, TcpListener) {
+    let tries = (0..20).map(|_| {
+        let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
+        TcpListener::bind(datagrams.local_addr().unwrap()).map(|connections| (datagrams, connections))
+    });
+    tries.flatten().next().expect("one of them is free for both")
+}
+
 #[test]
 fn inherited_sockets_are_served() {
-    let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let connections = TcpListener::bind(datagrams.local_addr().unwrap()).unwrap();
+    let (datagrams, connections) = both_on_one_port();
     let at = datagrams.local_addr().unwrap();
     // The child is also told to bind an address of its own, and the inherited one, which it must not bind again.
     let child = spawn(

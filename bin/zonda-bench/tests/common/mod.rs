@@ -4,7 +4,6 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
-    net::{TcpListener, UdpSocket},
     path::Path,
     process::{Child, ChildStderr, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -78,15 +77,9 @@ pub fn check_zone(origin: &str, file: &str) {
     }
 }
 
-/// A port that is free for both transports.
+/// A port that is free for both transports, and that no client gets meanwhile.
 pub fn free_port() -> u16 {
-    loop {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
+    zonda_tests::server::free_address().port()
 }
 
 /// A process under way; ended with the value.

@@ -346,8 +346,8 @@ fn one_network_has_its_share() {
     let to: [SocketAddr; 5] = ["127.0.0.1:9", "127.0.0.2:9", "127.0.0.3:9", "127.0.0.4:9", "127.0.1.1:9"]
         .map(|at| at.parse().unwrap());
     // Refused at once, and there until that is told.
-    let listeners = to.map(|at| TcpListener::bind((at.ip(), 0)).unwrap().local_addr().unwrap());
-    let servers: Vec<_> = listeners.iter().map(|at| TcpListener::bind(at).unwrap()).collect();
+    let servers = to.map(|at| TcpListener::bind((at.ip(), 0)).unwrap());
+    let listeners = servers.each_ref().map(|server| server.local_addr().unwrap());
     let connect =
         |client: &mut Client, index: usize| client.upstream.connect(listeners[index], &Protocol::Tcp);
     for index in 0..3 {
