@@ -171,6 +171,7 @@ pub fn record(last: Record, runs: &[Run], what: What, (side, least): (Side, f64)
         interval: statistics::interval(&ratios),
         coverage: statistics::coverage(ratios.len()),
         at_least: 0,
+        at_most: 0,
         quietness: None,
         values: ratios,
     };
@@ -181,6 +182,7 @@ pub fn record(last: Record, runs: &[Run], what: What, (side, least): (Side, f64)
         interval: Some((share, share)),
         coverage: None,
         at_least: 0,
+        at_most: 0,
         least: Some(least),
         most: None,
     };

@@ -30,6 +30,7 @@ pub mod experiment;
 pub mod figures;
 pub mod file;
 pub mod history;
+pub mod known;
 pub mod machine;
 pub mod number;
 pub mod origin;

@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::known::Known;
+
 /// Format of the file; one that is greater was written by a later program. 2: intervals are those of order statistics, with
 /// their coverage; figures say how quiet their runs were and where the generator was the limit; rules are counted.
 pub const FORMAT: u32 = 2;
@@ -195,12 +197,22 @@ pub struct Figure {
     /// What the interval covers, 0.95 or more; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
-    /// Of how many values it is known only that they are at least so much, as the generator was the limit.
+    /// Of how many values it is known only that they are at least so much: the generator was the limit, queries were lost, or it was no longer waited.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_least: usize,
+    /// Of how many it is known only that they are at most so much; what is not known at all counts as both.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_most: usize,
     /// How quiet the machine was in the runs of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quietness: Option<Quietness>,
+}
+
+impl Figure {
+    /// What is known of the median.
+    pub fn known(&self) -> Known {
+        Known::of(self.at_least, self.at_most)
+    }
 }
 
 /// Whether there is nothing to write.
@@ -221,9 +233,12 @@ pub struct Target {
     /// What the interval covers, 0.95 or more; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
-    /// Of how many values a side was limited by the generator: nothing is met or missed by those.
+    /// Of how many values it is known only that they are at least so much.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_least: usize,
+    /// Of how many it is known only that they are at most so much; what is not known at all counts as both.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_most: usize,
     /// What it shall be at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
@@ -233,18 +248,35 @@ pub struct Target {
 }
 
 impl Target {
-    /// `met` if the whole interval is, `missed` if none of it is, and `not decided` without one, or where the generator was
-    /// the limit.
+    /// `met` if the whole interval is, `missed` if none of it is, and `not decided` without one. Of values that are known from one side only what that
+    /// side suffices for: with some that are at least so much a least value can be met and not missed, a greatest one missed and not met.
     pub fn verdict(&self) -> &'static str {
-        let Some((low, high)) = self.interval.filter(|_| self.at_least == 0) else { return "not decided" };
+        let Some((low, high)) = self.interval else { return "not decided" };
         let is_met = |value: f64| {
             self.least.is_none_or(|least| value >= least) && self.most.is_none_or(|most| value <= most)
         };
-        match (is_met(low), is_met(high)) {
-            (true, true) => "met",
-            (false, false) => "missed",
-            _ if is_met(self.median) => "met by the median only",
-            _ => "missed by the median",
+        let verdict = match (is_met(low), is_met(high)) {
+            (true, true) => (true, "met"),
+            (false, false) => (false, "missed"),
+            _ if is_met(self.median) => (true, "met by the median only"),
+            _ => (false, "missed by the median"),
+        };
+        if self.may_say(verdict.0) { verdict.1 } else { "not decided" }
+    }
+
+    /// What is known of the median.
+    pub fn known(&self) -> Known {
+        Known::of(self.at_least, self.at_most)
+    }
+
+    /// Whether what is known of the values suffices to call it met, or else missed.
+    fn may_say(&self, is_met: bool) -> bool {
+        match (self.known(), self.least.is_some(), self.most.is_some()) {
+            (Known::Exactly, ..) => true,
+            (Known::NotAtAll, ..) => false,
+            // Whoever is within two bounds has to be known from both sides.
+            (_, true, true) => false,
+            (known, has_least, _) => (known == Known::AtLeast) == (is_met == has_least),
         }
     }
 

@@ -232,7 +232,9 @@ fn too_few(counted: usize, wanted: usize) -> String {
 fn warning(limit: Verdict) -> &'static str {
     match limit {
         Verdict::Behind => "warning: the generator was the limit, the server may do more\n",
-        Verdict::Disturbed => "warning: a hypervisor disturbed every trial, nothing is known (--stolen-share)\n",
+        Verdict::Disturbed => {
+            "warning: a hypervisor disturbed all trials there, the server may do more (--stolen-share)\n"
+        }
         Verdict::Good | Verdict::Lost | Verdict::Slow => "",
     }
 }
