@@ -5,6 +5,16 @@ use crate::record::{Figure, Record};
 /// Contenders beside each other, where there are several places; more stand below each other.
 const BESIDE_MAX: usize = 8;
 
+/// Units of what is counted, not timed: instructions, calls, octets. It is the same on another day and where code lies otherwise.
+const COUNTED: [&str; 4] = [AN_ANSWER, "octets", "octets/RR", "KiB"];
+/// Unit of what is counted for each answer.
+pub const AN_ANSWER: &str = "an answer";
+
+/// Whether a figure is counted; what has no unit that says so is timed, or made of times.
+pub fn is_counted(figure: &Figure) -> bool {
+    COUNTED.contains(&&*figure.unit)
+}
+
 /// Figures in rows and columns.
 pub struct Grid<'a> {
     /// What all of them are or where; may be empty.
