@@ -24,7 +24,7 @@ Examples:
   zonda-bench lab compare a/record.json b/record.json --json
   zonda-bench lab compare night-8/root night-9/root --history night-1 --history night-2 --history night-3
 A verdict is given only between full runs of one recipe on one machine, and only if the 95 % interval of B/A leaves 1: of what is
-timed by 3 %, and by 15 % where no records tell how far runs of unchanged programs are apart. That takes three of one program.")]
+measured by 3 %, and by 15 % where no records tell how far runs of unchanged programs are apart. That takes three of one program.")]
     Compare {
         /// The older result: its folder, or the record in it.
         a: PathBuf,

@@ -8,7 +8,7 @@
 //! | rounds | seven values or more of each | what comes and goes within a run |
 //! | runs | other records of unchanged programs ([`between`]) | what holds for a whole run |
 //!
-//! What is timed must leave 1 by 3 % besides, and by 15 % where nothing is known of runs; what is counted by nothing
+//! What is measured must leave 1 by 3 % besides, and by 15 % where nothing is known of runs; what is counted by nothing
 //! ([`figures::is_counted`]). All else is shown and claims nothing.
 
 mod between;
@@ -33,7 +33,7 @@ use crate::{
     statistics,
 };
 
-/// By how much what is timed must differ at least: what is less comes and goes with the placement of code and data, which runs of one
+/// By how much what is measured must differ at least: what is less comes and goes with the placement of code and data, which runs of one
 /// program have in common.
 const MARGIN: f64 = 1.03;
 

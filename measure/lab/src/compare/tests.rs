@@ -48,7 +48,7 @@ fn verdicts() {
 #[test]
 fn what_is_counted() {
     for (unit, expected) in
-        [("an answer", Verdict::Worse), ("octets", Verdict::Worse), ("ns", Verdict::NoClaim)]
+        [("an answer", Verdict::Worse), ("octets", Verdict::NoClaim), ("ns", Verdict::NoClaim)]
     {
         let (mut a, mut b) = pair("user CPU", 1.04);
         a.figures.iter_mut().chain(&mut b.figures).for_each(|figure| figure.unit = unit.to_owned());
@@ -201,7 +201,7 @@ fn other_records_that_tell_nothing() {
     assert_eq!(known(&[a.clone(), b.clone(), a.clone()]), (0, None), "the two themselves");
     let text = compare(&a, &b, &runs[..2]).to_string();
     let said = [
-        "between runs: 2 other records of this recipe and machine; spread known of 0 of 1 timed figures",
+        "between runs: 2 other records of this recipe and machine; spread known of 0 of 1 measured figures",
         "nothing below 15 %",
     ];
     assert!(said.iter().all(|said| text.contains(said)), "{text}");

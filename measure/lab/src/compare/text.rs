@@ -50,17 +50,17 @@ fn between(f: &mut fmt::Formatter<'_>, comparison: &Comparison) -> fmt::Result {
     for unread in &comparison.unread {
         writeln!(f, "! left out: {}", terminal(unread))?;
     }
-    let timed = || comparison.figures.iter().filter(|figure| figure.margin > 1.0);
-    let unknown = timed().filter(|figure| figure.between.is_none()).count();
+    let measured = || comparison.figures.iter().filter(|figure| figure.margin > 1.0);
+    let unknown = measured().filter(|figure| figure.between.is_none()).count();
     let runs = match comparison.runs {
         1 => "1 other record".to_owned(),
         runs => format!("{runs} other records"),
     };
     writeln!(
         f,
-        "between runs: {runs} of this recipe and machine; spread known of {} of {} timed figures",
-        timed().count() - unknown,
-        timed().count()
+        "between runs: {runs} of this recipe and machine; spread known of {} of {} measured figures",
+        measured().count() - unknown,
+        measured().count()
     )?;
     if unknown == 0 {
         return Ok(());
@@ -68,7 +68,7 @@ fn between(f: &mut fmt::Formatter<'_>, comparison: &Comparison) -> fmt::Result {
     let percent = (super::between::factor_presumed() - 1.0) * 100.0;
     writeln!(
         f,
-        "! where it is not known nothing below {percent:.0} % is claimed of what is timed: it takes three records of one program (--history)"
+        "! where it is not known nothing below {percent:.0} % is claimed of what is measured: it takes three records of one program (--history)"
     )
 }
 

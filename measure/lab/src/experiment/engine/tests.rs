@@ -346,9 +346,12 @@ fn disturbed_runs_are_counted() {
     assert_eq!((lab.record.blocks.kept, lab.record.blocks.discarded.len()), (0, runs));
     // A third of them may be made again, and each says how often it was made.
     let stolen = &lab.record.validity.rules[0];
-    let counted = (stolen.rule.as_str(), stolen.broken, stolen.discarded);
-    assert_eq!(counted, ("stolen", lab.record.validity.runs, runs));
-    assert!((runs / 3..=stolen.broken / 3).contains(&stolen.again), "{stolen:?}");
+    assert_eq!((stolen.rule.as_str(), stolen.discarded), ("stolen", runs));
+    let all = lab.record.validity.runs;
+    assert!(
+        (runs / 3..=all / 3).contains(&stolen.again) && stolen.broken >= runs + stolen.again,
+        "{stolen:?}"
+    );
     assert!(lab.record.blocks.discarded[0].contains("attempt 2: "), "{:?}", lab.record.blocks.discarded);
     assert!(lab.record.figures.is_empty() && lab.record.charts.is_empty());
 }
