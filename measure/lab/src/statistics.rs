@@ -72,6 +72,24 @@ fn rank(count: usize, share: f64) -> Option<(usize, f64)> {
     found
 }
 
+/// What the means of samples are within by so many of their standard errors, either way, in 95 of 100 cases: the 97.5 % quantile of
+/// Student's distribution. `degrees`: from 1; as with 1 below.
+pub fn student(degrees: usize) -> f64 {
+    /// Of 1 to 10 degrees of freedom.
+    const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    /// That of the normal distribution.
+    const NORMAL: f64 = 1.959_964;
+    let degrees = degrees.max(1);
+    TABLE.get(degrees - 1).copied().unwrap_or_else(|| {
+        // The first terms in 1 / degrees (M. Abramowitz, I. Stegun, Handbook of Mathematical Functions, 26.7.5).
+        let (z, share) = (NORMAL, 1.0 / degrees as f64);
+        let first = (z.powi(3) + z) / 4.0;
+        let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+        let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
+        z + share * (first + share * (second + share * third))
+    })
+}
+
 fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -124,6 +142,15 @@ mod tests {
         // Far beyond where 2^-count is a number.
         let (rank, coverage) = rank(10_000, COVERAGE).unwrap();
         assert!((4898..=4905).contains(&rank) && (0.95..0.96).contains(&coverage), "{rank} {coverage}");
+    }
+
+    #[test]
+    fn quantiles_as_tables_have_them() {
+        let known =
+            [(0, 12.706), (1, 12.706), (2, 4.303), (10, 2.228), (11, 2.201), (20, 2.086), (60, 2.000)];
+        for (degrees, expected) in known {
+            assert!((student(degrees) - expected).abs() < 0.001, "{degrees}: {}", student(degrees));
+        }
     }
 
     #[test]

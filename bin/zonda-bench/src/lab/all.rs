@@ -53,7 +53,12 @@ impl Recipes {
         let wanted = Wanted { recipes: self.only, form, out: self.out, commit: run::commit() };
         let mut all = All::plan(wanted, |recipe| recipe.estimate(form, experiment::cores(recipe)))?;
         if self.plan {
-            println!("{all}\nleft: about {}", all::hours(all.seconds_left()));
+            let left = all.seconds_left();
+            let disturbed = all::hours(left * all::DISTURBED);
+            println!(
+                "{all}\nleft: about {}; up to {disturbed} where the machine is never quiet",
+                all::hours(left)
+            );
             return Ok(ExitCode::SUCCESS);
         }
         say(&all, form);

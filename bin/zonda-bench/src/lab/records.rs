@@ -22,13 +22,18 @@ pub enum Command {
 Examples:
   zonda-bench lab compare lab-results/root-before lab-results/root-after
   zonda-bench lab compare a/record.json b/record.json --json
-A verdict is given only if the 95 % interval of B/A excludes 1 (for rates: leaves it by 3 %), and only between full runs of
-one recipe on one machine.")]
+  zonda-bench lab compare night-8/root night-9/root --history night-1 --history night-2 --history night-3
+A verdict is given only between full runs of one recipe on one machine, and only if the 95 % interval of B/A leaves 1: of what is
+measured by 3 %, and by 15 % where no records tell how far runs of unchanged programs are apart. That takes three of one program.")]
     Compare {
         /// The older result: its folder, or the record in it.
         a: PathBuf,
         /// The newer result.
         b: PathBuf,
+        /// Other results, or folders that hold such, which tell how far runs are apart; can be given several times [default:
+        /// the folders that hold A and B, and benches/records/lab].
+        #[arg(long, value_name = "DIR")]
+        history: Vec<PathBuf>,
         /// One JSON object instead of text.
         #[arg(long)]
         json: bool,
@@ -111,7 +116,9 @@ pub struct History {
 
 pub fn run(command: Command) -> ExitCode {
     let done = match command {
-        Command::Compare { a, b, json } => compare::run(&a, &b, json).map_err(|error| error.to_string()),
+        Command::Compare { a, b, history, json } => {
+            compare::run(&a, &b, &history, json).map_err(|error| error.to_string())
+        }
         Command::Peers(options) => super::peers::run(options).map_err(|error| error.to_string()),
         Command::Report { result } => rewrite(result).map_err(|error| error.to_string()),
         Command::History(options) => over_time(options),

@@ -24,6 +24,10 @@ pub use text::{hours, verdict};
 /// Longest that all recipes may take in full on two cores: a night.
 pub const SECONDS_MAX: f64 = 6.0 * 3600.0;
 
+/// How many times as long it takes at most where the machine is never quiet: a third more runs are made again, and of seven rounds two are
+/// followed by spare ones.
+pub const DISTURBED: f64 = 1.7;
+
 /// What the user asked for.
 #[derive(Clone, Debug)]
 pub struct Wanted {

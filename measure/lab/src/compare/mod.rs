@@ -1,29 +1,42 @@
 //! Two records beside each other: what changed from A to B, and what cannot be said.
 //!
-//! A ratio says that B is better or worse only if its 95 % interval, from seven values or more of each, excludes 1 (for rates and shares of echo: leaves 1 by 3 %,
-//! either way), and only if both records are of the same recipe on the same machine, and neither was a quick run. All
-//! else is shown and claims nothing.
+//! A ratio says that B is better or worse only if its 95 % interval leaves 1, and only if both records are of the same recipe on
+//! the same machine, and neither was a quick run. The interval has two parts, of which the wider counts at either end:
+//!
+//! | part | from | is of |
+//! |---|---|---|
+//! | rounds | seven values or more of each | what comes and goes within a run |
+//! | runs | other records of unchanged programs ([`between`]) | what holds for a whole run |
+//!
+//! What is measured must leave 1 by 3 % besides, and by 15 % where nothing is known of runs; what is counted by nothing
+//! ([`figures::is_counted`]). All else is shown and claims nothing.
 
+mod between;
 mod differences;
 mod text;
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
 
+pub use between::Between;
 pub use differences::Difference;
 
 use crate::{
+    figures,
     file::{self, Error},
     known::Known,
     record::{Figure, Record},
+    records::{self, Records},
     statistics,
 };
 
-/// By how much a rate must differ: what is less comes and goes with the placement of code and data.
-const RATE_MARGIN: f64 = 1.03;
-/// A rate too, if in another unit.
-const ECHO_SHARE: &str = "share of echo";
+/// By how much what is measured must differ at least: what is less comes and goes with the placement of code and data, which runs of one
+/// program have in common.
+const MARGIN: f64 = 1.03;
 
 /// What comes of two records.
 #[derive(Debug, Serialize)]
@@ -38,6 +51,10 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// Figures that both have.
     pub figures: Vec<Compared>,
+    /// How many other records tell of the spread between runs.
+    pub runs: usize,
+    /// Those that could not be read, in words.
+    pub unread: Vec<String>,
     /// Figures that only A has, in words.
     pub only_a: Vec<String>,
     /// Figures that only B has, in words.
@@ -76,8 +93,12 @@ pub struct Compared {
     pub b: f64,
     /// B over A; absent where one of them is not above 0.
     pub ratio: Option<f64>,
-    /// 95 % interval of the ratio; absent where one of them has too few values.
+    /// 95 % interval of the ratio, of rounds and, where that is known, of runs; absent where neither is there.
     pub interval: Option<(f64, f64)>,
+    /// The spread between runs, where other records tell it.
+    pub between: Option<Between>,
+    /// By what factor the interval must leave 1, either way, so that something is claimed.
+    pub margin: f64,
     /// Whether one of them is known from one side only, as the generator was the limit: nothing is claimed of those.
     pub is_limited: bool,
     /// What is claimed.
@@ -96,25 +117,48 @@ pub enum Verdict {
     NoClaim,
 }
 
-/// Reads two records and compares them. `a`, `b`: directories of results, or the records in them. The text, or with
-/// `json` one object, has a line end at its end.
-pub fn run(a: &Path, b: &Path, json: bool) -> Result<String, Error> {
-    let comparison = compare(&file::read(a)?, &file::read(b)?);
+/// Reads two records and compares them. `a`, `b`: directories of results, or the records in them. `history`: folders of other records,
+/// which tell how runs of unchanged programs differ; those beside A and B and the project's own without. The text, or with `json`
+/// one object, has a line end at its end.
+pub fn run(a: &Path, b: &Path, history: &[PathBuf], json: bool) -> Result<String, Error> {
+    let (of_a, of_b) = (file::read(a)?, file::read(b)?);
+    let folders = if history.is_empty() { beside(a, b) } else { history.to_vec() };
+    let Records { found, unread } = records::of(&of_a.recipe, &folders)?;
+    let others: Vec<Record> = found.into_iter().map(|found| found.record).collect();
+    let comparison = Comparison { unread, ..compare(&of_a, &of_b, &others) };
     Ok(if json { comparison.json() } else { comparison.to_string() } + "\n")
 }
 
-/// Compares two records.
-pub fn compare(a: &Record, b: &Record) -> Comparison {
+/// The folders that hold the results, and that of the project's own records where it is there.
+fn beside(a: &Path, b: &Path) -> Vec<PathBuf> {
+    let holding = |result: &Path| {
+        let result = fs::canonicalize(result).ok()?;
+        let folder = if result.is_dir() { &*result } else { result.parent()? };
+        folder.parent().map(Path::to_owned)
+    };
+    let kept = fs::canonicalize(records::KEPT).ok();
+    let mut folders: Vec<PathBuf> = [holding(a), holding(b), kept].into_iter().flatten().collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Compares two records. `others`: records that tell how runs of unchanged programs differ; those that cannot are left out.
+pub fn compare(a: &Record, b: &Record, others: &[Record]) -> Comparison {
     let obstacles = differences::obstacles(a, b);
     let may_claim = obstacles.is_empty();
+    let runs = between::fit(others, a, b);
     let pair = |figure| Some((figure, find(b, figure)?));
     let pairs = a.figures.iter().filter_map(pair);
+    let compared = |(figure, other)| compared(figure, other, between::between(&runs, figure), may_claim);
     Comparison {
         a: side(a),
         b: side(b),
         obstacles,
         differences: differences::differences(a, b),
-        figures: pairs.map(|(figure, other)| compared(figure, other, may_claim)).collect(),
+        figures: pairs.map(compared).collect(),
+        runs: runs.len(),
+        unread: Vec::new(),
         only_a: lacking(a, b),
         only_b: lacking(b, a),
     }
@@ -153,11 +197,16 @@ fn lacking(record: &Record, other: &Record) -> Vec<String> {
     .collect()
 }
 
-fn compared(a: &Figure, b: &Figure, may_claim: bool) -> Compared {
+fn compared(a: &Figure, b: &Figure, between: Option<Between>, may_claim: bool) -> Compared {
     let ratio = (a.median > 0.0 && b.median > 0.0).then(|| b.median / a.median);
-    let interval = interval(&a.values, &b.values);
+    let ratio = ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+    let interval = widest(interval(&a.values, &b.values), ratio.zip(between));
     let is_limited = [a, b].iter().any(|figure| figure.known() != Known::Exactly);
-    let is_rate = a.unit == "/s" || a.metric == ECHO_SHARE;
+    let margin = match between {
+        _ if figures::is_counted(a) => 1.0,
+        Some(_) => MARGIN,
+        None => between::factor_presumed(),
+    };
     Compared {
         contender: a.contender.clone(),
         at: a.at.clone(),
@@ -166,18 +215,28 @@ fn compared(a: &Figure, b: &Figure, may_claim: bool) -> Compared {
         more_is_better: a.more_is_better,
         a: a.median,
         b: b.median,
-        ratio: ratio.filter(|ratio| ratio.is_finite()),
+        ratio,
         interval,
+        between,
+        margin,
         is_limited,
         verdict: match interval.filter(|_| may_claim && !is_limited) {
-            Some(interval) => verdict(interval, is_rate, a.more_is_better),
+            Some(interval) => verdict(interval, margin, a.more_is_better),
             None => Verdict::NoClaim,
         },
     }
 }
 
-fn verdict((low, high): (f64, f64), is_rate: bool, more_is_better: bool) -> Verdict {
-    let margin = if is_rate { RATE_MARGIN } else { 1.0 };
+/// The interval of rounds, and that of runs around the ratio: at either end the wider one.
+fn widest(rounds: Option<(f64, f64)>, runs: Option<(f64, Between)>) -> Option<(f64, f64)> {
+    let runs = runs.map(|(ratio, between)| (ratio / between.factor(), ratio * between.factor()));
+    match (rounds, runs) {
+        (Some(rounds), Some(runs)) => Some((rounds.0.min(runs.0), rounds.1.max(runs.1))),
+        (rounds, runs) => rounds.or(runs),
+    }
+}
+
+fn verdict((low, high): (f64, f64), margin: f64, more_is_better: bool) -> Verdict {
     match (low > margin, high < 1.0 / margin) {
         (true, _) if more_is_better => Verdict::Better,
         (_, true) if more_is_better => Verdict::Worse,
@@ -187,7 +246,7 @@ fn verdict((low, high): (f64, f64), is_rate: bool, more_is_better: bool) -> Verd
     }
 }
 
-/// The interval of the ratio of medians, B over A, at 95 % or more. The two have no rounds in common, so each median has its
+/// The interval of the ratio of medians, B over A, at 95 % or more, by their rounds. The two have no rounds in common, so each median has its
 /// own interval, at 97.5 % that both hold in 95 %: the least ratio is that of B's lower end over A's upper.
 fn interval(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
     let of = |values: &[f64]| {

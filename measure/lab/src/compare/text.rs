@@ -35,27 +35,56 @@ impl fmt::Display for Comparison {
                 }
             }
         }
+        between(f, self)?;
         let claimed = self.figures.iter().filter(|figure| figure.verdict != Verdict::NoClaim).count();
         write!(
             f,
-            "B/A with its 95 % interval: {claimed} claims among {} figures, and of 20 that did not change one may seem to.\n\
-             Rates of two runs differ with the hour of a shared machine; shares of the echo server less so.",
+            "B/A with its 95 % interval: {claimed} claims among {} figures, and of 20 that did not change one may seem to.",
             self.figures.len()
         )
     }
+}
+
+/// What is known of runs of unchanged programs, and what is not claimed as it is not known.
+fn between(f: &mut fmt::Formatter<'_>, comparison: &Comparison) -> fmt::Result {
+    for unread in &comparison.unread {
+        writeln!(f, "! left out: {}", terminal(unread))?;
+    }
+    let measured = || comparison.figures.iter().filter(|figure| figure.margin > 1.0);
+    let unknown = measured().filter(|figure| figure.between.is_none()).count();
+    let runs = match comparison.runs {
+        1 => "1 other record".to_owned(),
+        runs => format!("{runs} other records"),
+    };
+    writeln!(
+        f,
+        "between runs: {runs} of this recipe and machine; spread known of {} of {} measured figures",
+        measured().count() - unknown,
+        measured().count()
+    )?;
+    if unknown == 0 {
+        return Ok(());
+    }
+    let percent = (super::between::factor_presumed() - 1.0) * 100.0;
+    writeln!(
+        f,
+        "! where it is not known nothing below {percent:.0} % is claimed of what is measured: it takes three records of one program (--history)"
+    )
 }
 
 fn table(f: &mut fmt::Formatter<'_>, figures: &[Compared]) -> fmt::Result {
     if figures.is_empty() {
         return writeln!(f, "no figure is in both records");
     }
-    let mut rows =
-        vec![["contender", "at", "metric", "A", "B", "B/A", "interval", "verdict"].map(str::to_owned)];
+    let mut rows = vec![
+        ["contender", "at", "metric", "A", "B", "B/A", "interval", "between runs", "verdict"]
+            .map(str::to_owned),
+    ];
     if figures.iter().all(|figure| figure.at.is_empty()) {
         rows[0][1].clear();
     }
     rows.extend(figures.iter().map(row));
-    let mut widths = [0; 8];
+    let mut widths = [0; 9];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
@@ -66,7 +95,7 @@ fn table(f: &mut fmt::Formatter<'_>, figures: &[Compared]) -> fmt::Result {
         for (place, (cell, width)) in row.iter().zip(widths).enumerate().filter(|(_, (_, width))| *width > 0)
         {
             // Names to the left, numbers to the right, and what is said of them behind.
-            let is_number = (3..7).contains(&place);
+            let is_number = (3..8).contains(&place);
             let gap = if line.is_empty() { "" } else { "  " };
             line += &if is_number { format!("{gap}{cell:>width$}") } else { format!("{gap}{cell:width$}") };
         }
@@ -75,7 +104,7 @@ fn table(f: &mut fmt::Formatter<'_>, figures: &[Compared]) -> fmt::Result {
     Ok(())
 }
 
-fn row(figure: &Compared) -> [String; 8] {
+fn row(figure: &Compared) -> [String; 9] {
     let unit = if figure.unit.is_empty() { String::new() } else { format!(", {}", figure.unit) };
     [
         terminal(&figure.contender),
@@ -85,6 +114,7 @@ fn row(figure: &Compared) -> [String; 8] {
         number::long(figure.b),
         figure.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
         figure.interval.map_or_else(|| "too few".to_owned(), |(low, high)| format!("{low:.3} .. {high:.3}")),
+        figure.between.map_or_else(|| "-".to_owned(), |between| format!("{:.1} %", between.spread * 100.0)),
         match figure.verdict {
             Verdict::Better => "better",
             Verdict::Worse => "WORSE",

@@ -25,7 +25,7 @@ use super::{
     instructions::codes,
     table,
 };
-use crate::{Error, error::ServerProblem, statistics};
+use crate::{Error, error::ServerProblem, figures, statistics};
 
 /// What is counted, as figures are named, in the order of [`Seen::counts`].
 const METRICS: [&str; 6] =
@@ -176,7 +176,7 @@ fn report(lab: &mut Lab, found: Found) {
         lab.record.tables.push(table("Where atomic instructions are", &columns, found.functions, note));
     }
     for (metric, values) in METRICS.into_iter().zip(&found.values).take(SHOWN) {
-        lab.record.figures.extend(values.figures(metric, "", false));
+        lab.record.figures.extend(values.figures(metric, figures::AN_ANSWER, false));
     }
 }
 

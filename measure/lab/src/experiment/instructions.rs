@@ -12,7 +12,7 @@ use super::{
     runs::{Pair, divide},
     table,
 };
-use crate::{Error, recipe::Name, record::Figure, statistics};
+use crate::{Error, figures, recipe::Name, record::Figure, statistics};
 
 /// What is counted, as figures are named.
 const METRIC: &str = "instructions";
@@ -81,7 +81,7 @@ pub fn codes(counts: &Value) -> String {
 
 fn report(lab: &mut Lab, found: &Found) {
     let places: Vec<String> = lab.recipe.cases.iter().map(|case| case.name.clone()).collect();
-    let figures = found.counts.figures(METRIC, "", false);
+    let counts = found.counts.figures(METRIC, figures::AN_ANSWER, false);
     let ratios = ratios(&found.counts, &places).figures(RATIO, "", false);
     for at in &places {
         let row = |figure: &Figure| {
@@ -96,14 +96,14 @@ fn report(lab: &mut Lab, found: &Found) {
             row.extend([format!("{octets:.0}"), codes.to_owned()]);
             row
         };
-        let rows = figures.iter().filter(|figure| figure.at == *at).map(row).collect();
+        let rows = counts.iter().filter(|figure| figure.at == *at).map(row).collect();
         let columns =
             ["server", "instructions", "least", "most", "over before", "95 %", "octets/answer", "codes"];
         let note = "Of user space, by answer: the difference of two runs, of which the second has twice as many queries.";
         lab.record.tables.push(table(at, &columns, rows, note));
     }
     lab.record.charts.push(found.counts.bars("Instructions an answer", "instructions", &places, true));
-    lab.record.figures.extend(figures);
+    lab.record.figures.extend(counts);
     lab.record.figures.extend(ratios);
 }
 

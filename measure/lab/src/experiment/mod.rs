@@ -31,6 +31,7 @@ pub mod memory;
 mod rated;
 pub mod rates;
 pub mod resolvers;
+mod rounds;
 mod runs;
 pub mod scaling;
 mod servers;
@@ -52,6 +53,7 @@ use std::{
 };
 
 pub use generator::{Load, Outset};
+pub use rounds::Rounds;
 pub use servers::{Running, Subject};
 pub use validity::Ledger;
 pub use values::{Mark, Marked, Values, duration, interval_text, point, table};

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, time::Instant};
 
 use bench::random::Random;
 
-use super::{Lab, Mark, Marked, Values, validity, values};
+use super::{Lab, Mark, Marked, Rounds, Values, validity, values};
 use crate::{Error, known::Known, recipe::Name, record::Target, statistics};
 
 /// Order of the runs.
 const SEED: u64 = 4;
 
-/// Makes all rounds of the effort; `run` makes one of the kind with that index, in the round with that number. A kind that
+/// Makes all rounds of the effort, and spare ones; `run` makes one of the kind with that index, in the round with that number. A kind that
 /// fails is left out with a note.
 pub fn alternate(
     lab: &mut Lab,
@@ -19,15 +19,15 @@ pub fn alternate(
     mut run: impl FnMut(&mut Lab, usize, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut order: Vec<usize> = (0..labels.len()).collect();
-    let (mut random, began, rounds) = (Random::new(SEED), Instant::now(), lab.effort.runs);
-    for round in 0..rounds {
-        let text = format!("run {} of {rounds} of each of {}", round + 1, order.len());
-        lab.say_left(&text, began, round, rounds - round);
+    let (mut random, began, mut rounds) = (Random::new(SEED), Instant::now(), Rounds::new(lab.effort.runs));
+    while let Some(round) = rounds.next(lab) {
+        let text = format!("run {round} of {} of each of {}", rounds.count(), order.len());
+        lab.say_left(&text, began, round - 1, rounds.left());
         random.shuffle(&mut order);
         let mut failed = Vec::new();
         for &which in &order {
             lab.go_on()?;
-            match validity::watched(lab, |lab| run(lab, which, round + 1)) {
+            match validity::watched(lab, |lab| run(lab, which, round)) {
                 Err(error @ (Error::Server { .. } | Error::Program { .. } | Error::Output { .. })) => {
                     lab.note(format!("{} is left out: {error}", labels[which]));
                     failed.push(which);
@@ -37,7 +37,7 @@ pub fn alternate(
         }
         order.retain(|which| !failed.contains(which));
         if order.is_empty() {
-            return if round > 0 { Ok(()) } else { Err(Error::Nobody) };
+            return if round > 1 { Ok(()) } else { Err(Error::Nobody) };
         }
         lab.record.blocks.kept += 1;
     }

@@ -13,7 +13,7 @@ use bench::random::Random;
 use serde_json::{Value, json};
 
 use super::{
-    Lab, Mark, Subject, Values, interval_text, table,
+    Lab, Mark, Rounds, Subject, Values, interval_text, table,
     validity::{self, Judged, Made},
 };
 use crate::{Error, data::Zones, error, place::Place, process, recipe::Name};
@@ -56,15 +56,16 @@ fn measure(
     starts: &mut Vec<(Subject, Option<&Path>)>,
     found: &mut Values,
 ) -> Result<(), Error> {
-    let (began, runs) = (Instant::now(), lab.effort.runs);
+    let (began, mut rounds) = (Instant::now(), Rounds::new(lab.effort.runs));
     let mut order = Random::new(SEED);
-    for run in 0..runs {
-        lab.say_left(&format!("{at}: start {} of {runs} of each", run + 1), began, run, runs - run);
+    while let Some(run) = rounds.next(lab) {
+        let text = format!("{at}: start {run} of {} of each", rounds.count());
+        lab.say_left(&text, began, run - 1, rounds.left());
         order.shuffle(starts);
         let mut failed = Vec::new();
         for (subject, pack) in starts.iter() {
             lab.go_on()?;
-            let label = format!("start {}, {}, {at}", run + 1, subject.label);
+            let label = format!("start {run}, {}, {at}", subject.label);
             let judged = validity::judged(lab, &label, |lab| {
                 warm(zones, *pack)?;
                 let mut server = lab.launch(subject, zones, *pack)?;

@@ -8,7 +8,7 @@ use crate::contender::Role;
 /// What a run of the engine takes beside its length: it reads the root zone first, or fills a cache.
 const ENGINE_START: f64 = 0.25;
 /// See [`ENGINE_START`].
-const ENGINE_CACHE: f64 = 1.5;
+const ENGINE_CACHE: f64 = 1.8;
 /// See [`ENGINE_START`]; of zones that are made for the run.
 const ENGINE_LARGE: f64 = 3.0;
 /// Trials until the steps of a staircase are small.
@@ -22,6 +22,8 @@ const TRIAL_MORE: f64 = 0.05;
 const START: f64 = 1.0;
 /// Start and end of a generator, which are most of a run beside a server that is there already.
 const LOAD_START: f64 = 0.3;
+/// The same with an echo server of its own for the run.
+const ECHO_START: f64 = 0.5;
 /// Updates of one zone that a server accepts a second, about.
 const UPDATES_A_SECOND: f64 = 1500.0;
 /// Versions of the longest history that ships with a recipe, and what one takes: change, transfer and comparison.
@@ -34,6 +36,8 @@ const SETTLE: f64 = 8.0;
 /// Simulations of the recipe `scaling`, in full and in short forms.
 const COMPUTED: f64 = 180.0;
 const COMPUTED_QUICK: f64 = 25.0;
+/// How many times as long as a load it takes to have zones go out, come in and be current again.
+const TRANSFERRED: f64 = 6.5;
 /// Samples of what is kept of updates: pauses and transfers.
 const SAMPLES_SECONDS: f64 = 12.0;
 /// Looks at memory after single updates, and what follows them.
@@ -94,7 +98,10 @@ impl Recipe {
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
             Measure::Start => effort.runs as f64 * all,
             Measure::Instructions | Measure::Allocations => all + self.counted(&effort, all),
-            Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
+            Measure::Echo => {
+                let run = effort.run_seconds + effort.warm_seconds + ECHO_START;
+                self.echo_servers(cores + 1) * effort.runs as f64 * run
+            }
             Measure::Engine => self.engine(form, &effort, cores),
             // Each of five protections with as many threads as there are cores, and with twice and four times as many.
             Measure::Scaling => {
@@ -118,10 +125,10 @@ impl Recipe {
                 let length = (rates * 3.0 - 1.0) * run + all / servers;
                 effort.runs as f64 * (counts * self.takers() + 0.5) * length
             }
-            // Out, in, and what an update of all takes; a server of its own each.
+            // Out, in, again, and what an update of all takes; a server of its own each.
             Measure::Transfer => {
                 let updates = effort.updates as f64 / UPDATES_A_SECOND + START;
-                effort.runs as f64 * (3.0 * (all + servers * START) + self.takers() * updates)
+                effort.runs as f64 * (TRANSFERRED * all + self.takers() * updates)
             }
             // Kept and not: each with pairs of runs at every rate.
             Measure::Secondary => {
@@ -144,7 +151,9 @@ impl Recipe {
                 servers * (START * 2.0 + versions * VERSION)
             }
             // Against two echo servers.
-            Measure::Generator => 2.0 * self.generators.len() as f64 * effort.runs as f64 * run,
+            Measure::Generator => {
+                2.0 * self.generators.len() as f64 * effort.runs as f64 * (effort.run_seconds + ECHO_START)
+            }
         }
     }
 
@@ -168,7 +177,7 @@ impl Recipe {
         let subjects = (self.contenders.len() + echoes) as f64;
         let staircase = |approach: f64, longer: f64| {
             let trial = effort.trial_seconds * longer + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
-            (effort.trials as f64 + approach) * trial + effort.warm_seconds + START
+            (effort.trials as f64 + approach) * trial + effort.warm_seconds + 2.0 * LOAD_START
         };
         let blocks = |longer: f64| {
             staircase(APPROACH, longer) + (effort.blocks as f64 - 1.0) * staircase(APPROACH_KNOWN, longer)
@@ -186,7 +195,8 @@ impl Recipe {
         let offered = effort.beyond_seconds + if effort.beyond_seconds > 0.0 { START } else { 0.0 };
         let beyond = (subjects - 1.0) * effort.beyond_runs as f64 * OFFERS * offered;
         let more = spots * (searched as f64 * search + beyond);
-        let latency = 2.0 * (subjects - 1.0) * effort.latency_runs as f64 * (effort.latency_seconds + START);
+        let latency =
+            2.0 * (subjects - 1.0) * effort.latency_runs as f64 * (effort.latency_seconds + LOAD_START);
         let reloads = match effort.restart {
             Restart::Block => effort.blocks as f64 * loads * counts as f64,
             Restart::Case => loads * (counts as f64 - 1.0),
@@ -282,8 +292,8 @@ mod tests {
         if recipe.uses_all_cores() { 2 } else { 1 }
     }
 
-    /// Those that measure more than one thing of all contenders, in minutes.
-    const LONGER: [(&str, f64); 1] = [("root", 23.0)];
+    /// Those that measure more than one thing of all contenders, or load much in every round, in minutes.
+    const LONGER: [(&str, f64); 3] = [("root", 25.0), ("threads-zones", 17.0), ("transfer", 20.0)];
 
     #[test]
     fn full_forms_end_within_a_quarter_of_an_hour_on_two_cores() {
@@ -300,5 +310,6 @@ mod tests {
             assert!(recipe.panels.is_empty() || quick < 1.0, "{name}: {quick:.1}");
         }
         assert!(is_short, "{said}");
+        println!("{said}");
     }
 }

@@ -27,7 +27,7 @@ use authorities::Authorities;
 use bench::random::Random;
 use serde_json::Value;
 
-use super::{Lab, Running, Subject, Values, rated::Rated, rates};
+use super::{Lab, Rounds, Running, Subject, Values, rated::Rated, rates};
 use crate::{
     Error, agreement,
     agreement::Ttls,
@@ -90,7 +90,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let mut authorities = Authorities::start(lab, &bed, upstreams, most)?;
     say_places(lab, &authorities, most);
     let (mut found, mut order) = (Found::default(), Random::new(SEED));
-    let (began, blocks) = (Instant::now(), lab.effort.blocks * all.len());
+    let (began, mut blocks) = (Instant::now(), lab.effort.blocks * all.len());
     let mut done = 0;
     for &workers in &counts {
         let mut running = start(lab, &bed, role, workers)?;
@@ -98,12 +98,15 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         if workers == counts[0] {
             agree(lab, &running, &spots)?;
         }
-        for number in 1..=lab.effort.blocks {
+        let mut rounds = Rounds::new(lab.effort.blocks);
+        while let Some(number) = rounds.next(lab) {
+            // A spare round is one more than was thought of.
+            blocks += if number > lab.effort.blocks { spots.len() } else { 0 };
             for spot in &spots {
                 if running.is_empty() {
                     break;
                 }
-                let text = format!("block {number} of {} {}", lab.effort.blocks, spot.at);
+                let text = format!("block {number} of {} {}", rounds.count(), spot.at);
                 lab.say_left(text.trim_end(), began, done, blocks - done);
                 block::measure(lab, number, spot, &mut running, &mut authorities, &mut order, &mut found)?;
                 done += 1;

@@ -5,7 +5,11 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use super::{super::Ledger, finding::verdict, *};
+use super::{
+    super::{Ledger, rounds::SPARE_MAX},
+    finding::verdict,
+    *,
+};
 use crate::{
     bed::{Bed, BedKind},
     contender::Programs,
@@ -337,12 +341,17 @@ fn disturbed_runs_are_counted() {
     // Less than nothing can be stolen.
     lab.effort.stolen_share = -1.0;
     lab.measure().unwrap();
-    let runs = 1 + 9 + 2 + 2;
+    // A round, and two spare ones, in which the panel of one run has no part.
+    let runs = (1 + 9 + 2 + 2) + SPARE_MAX * (1 + 9 + 2);
     assert_eq!((lab.record.blocks.kept, lab.record.blocks.discarded.len()), (0, runs));
     // A third of them may be made again, and each says how often it was made.
     let stolen = &lab.record.validity.rules[0];
-    let counted = (stolen.rule.as_str(), stolen.broken, stolen.again, stolen.discarded);
-    assert_eq!(counted, ("stolen", runs + 6, 6, runs));
+    assert_eq!((stolen.rule.as_str(), stolen.discarded), ("stolen", runs));
+    let all = lab.record.validity.runs;
+    assert!(
+        (runs / 3..=all / 3).contains(&stolen.again) && stolen.broken >= runs + stolen.again,
+        "{stolen:?}"
+    );
     assert!(lab.record.blocks.discarded[0].contains("attempt 2: "), "{:?}", lab.record.blocks.discarded);
     assert!(lab.record.figures.is_empty() && lab.record.charts.is_empty());
 }

@@ -24,7 +24,7 @@ use std::{
 
 use bench::random::Random;
 
-use super::{Lab, Running, Subject, Values, latency, rated::Rated};
+use super::{Lab, Rounds, Running, Subject, Values, latency, rated::Rated};
 use crate::{
     Error,
     contender::{Bounds, EchoOptions, Role},
@@ -90,13 +90,16 @@ fn by_block(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
         }
     }
     let mut order = Random::new(SEED);
-    let (began, all) = (Instant::now(), lab.effort.blocks * spots.len());
-    for number in 0..all {
-        let (block, at) = (number / spots.len() + 1, number % spots.len());
-        say_block(lab, block, &spots[at], (began, number, all - number));
-        let mut running = Running::new();
-        spots[at].start(lab, &mut running)?;
-        block::measure(lab, block, &mut spots[at], &mut running, &mut order, found)?;
+    let (began, mut rounds, mut done) = (Instant::now(), Rounds::new(lab.effort.blocks), 0);
+    while let Some(block) = rounds.next(lab) {
+        let all = rounds.count() * spots.len();
+        for spot in &mut spots {
+            say_block(lab, (block, rounds.count()), spot, (began, done, all - done));
+            let mut running = Running::new();
+            spot.start(lab, &mut running)?;
+            block::measure(lab, block, spot, &mut running, &mut order, found)?;
+            done += 1;
+        }
     }
     for spot in &mut spots {
         if spot.has_more(lab, found) {
@@ -113,7 +116,7 @@ fn by_case(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
     let (mut spots, counts) = (Vec::new(), workers(lab));
     let mut order = Random::new(SEED);
     let ways = ways(lab, &counts);
-    let (began, all) = (Instant::now(), lab.effort.blocks * lab.recipe.cases.len() * ways.len());
+    let (began, mut all) = (Instant::now(), lab.effort.blocks * lab.recipe.cases.len() * ways.len());
     let mut done = 0;
     for case in lab.recipe.cases.clone() {
         let Some((set, sizes, compared)) = prepare(lab, &case)? else {
@@ -126,8 +129,11 @@ fn by_case(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
             let mut spot = spot(lab, &case, (workers, row), &set, &sizes, &names);
             let mut running = compared.take().filter(|_| workers == 1).unwrap_or_default();
             spot.start(lab, &mut running)?;
-            for block in 1..=lab.effort.blocks {
-                say_block(lab, block, &spot, (began, done, all - done));
+            let mut rounds = Rounds::new(lab.effort.blocks);
+            while let Some(block) = rounds.next(lab) {
+                // A spare block is one more than was thought of.
+                all += usize::from(block > lab.effort.blocks);
+                say_block(lab, (block, rounds.count()), &spot, (began, done, all - done));
                 block::measure(lab, block, &mut spot, &mut running, &mut order, found)?;
                 done += 1;
             }
@@ -140,8 +146,13 @@ fn by_case(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
     Ok(spots)
 }
 
-fn say_block(lab: &Lab, block: usize, spot: &Spot, (began, done, left): (Instant, usize, usize)) {
-    let text = format!("block {block} of {} {}", lab.effort.blocks, spot.at);
+fn say_block(
+    lab: &Lab,
+    (block, blocks): (usize, usize),
+    spot: &Spot,
+    (began, done, left): (Instant, usize, usize),
+) {
+    let text = format!("block {block} of {blocks} {}", spot.at);
     lab.say_left(text.trim_end(), began, done, left);
 }
 

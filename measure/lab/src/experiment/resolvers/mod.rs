@@ -21,7 +21,7 @@ use std::{net::Ipv4Addr, path::PathBuf};
 use bench::random::Random;
 use clients::{Clients, Said};
 
-use super::{Lab, Subject, caching::authorities, validity};
+use super::{Lab, Rounds, Subject, caching::authorities, validity};
 use crate::{
     Error,
     contender::{Bounds, Resolving, Role, Server},
@@ -97,11 +97,11 @@ fn each(
     mut measure: impl FnMut(&mut Lab, Name, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let began = std::time::Instant::now();
-    let rounds = lab.effort.runs;
+    let (planned, mut rounds) = (lab.effort.runs, Rounds::new(lab.effort.runs));
     let (mut names, mut done) = (lab.names.clone(), 0);
     let all: usize =
-        (0..rounds).map(|round| names.iter().filter(|&&name| lab.takes_part(name, round)).count()).sum();
-    for round in 0..rounds {
+        (0..planned).map(|round| names.iter().filter(|&&name| lab.takes_part(name, round)).count()).sum();
+    while let Some(round) = rounds.next(lab).map(|number| number - 1) {
         let mut left = Vec::new();
         for &name in &names {
             lab.go_on()?;
@@ -109,7 +109,7 @@ fn each(
                 left.push(name);
                 continue;
             }
-            let text = format!("{}, round {} of {rounds}", name.text(), round + 1);
+            let text = format!("{}, round {} of {}", name.text(), round + 1, rounds.count());
             lab.say_left(&text, began, done, all.saturating_sub(done));
             match validity::watched(lab, |lab| measure(lab, name, round)) {
                 Ok(()) => left.push(name),
