@@ -12,7 +12,7 @@
 //! * [`cold`]: resolvers that know nothing yet.
 //! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
 //! * [`instructions`] an answer takes, and [`allocations`], locks and atomic instructions, counted under [`callgrind`].
-//! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
+//! * [`memory`] after the load of zones; [`start`] from exec to the first answer; [`reload`] of zones beside queries.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
@@ -30,6 +30,7 @@ pub mod limit;
 pub mod memory;
 mod rated;
 pub mod rates;
+pub mod reload;
 pub mod resolvers;
 mod runs;
 pub mod scaling;
@@ -113,6 +114,7 @@ impl Lab {
             crate::recipe::Measure::Rates => rates::run(self),
             crate::recipe::Measure::Memory => memory::run(self),
             crate::recipe::Measure::Start => start::run(self),
+            crate::recipe::Measure::Reload => reload::run(self),
             crate::recipe::Measure::Allocations => allocations::run(self),
             crate::recipe::Measure::Instructions => instructions::run(self),
             crate::recipe::Measure::Echo => echo::run(self),

@@ -130,6 +130,7 @@ impl Recipe {
                 let wanted = self.changes.targets.len() * effort.pairs.saturating_sub(effort.runs);
                 2.0 * (all + (self.cases.len() as f64 * servers * pairs + wanted as f64 / 2.0) * 2.0 * run)
             }
+            Measure::Reload => self.reload(&effort),
             // As many updates as fit the time, and samples, of which each takes transfers.
             Measure::Endless => all + self.takers() * (effort.run_seconds + SAMPLES_SECONDS),
             // Updates one at a time and a zone of millions that is generated, loaded, merged and started.
@@ -152,6 +153,16 @@ impl Recipe {
     fn takers(&self) -> f64 {
         let can = |name: &&Name| name.cannot(Role::Dynamic { is_signed: true }).is_none();
         self.contenders.iter().filter(can).count() as f64
+    }
+
+    /// Servers that are started for a pair of runs, without reloads and with them; the last reload outlasts its run.
+    fn reload(&self, effort: &Effort) -> f64 {
+        let turn = |case: &super::Case| {
+            let records = records(case, effort);
+            let zone = if case.zone == ZoneKind::Many { case.records_each as f64 } else { records };
+            START + (records + zone) * RECORD + effort.warm_seconds + 2.0 * (effort.run_seconds + LOAD_START)
+        };
+        self.turns(effort) * self.cases.iter().map(turn).sum::<f64>()
     }
 
     /// Two runs of all under callgrind, with so many queries and with twice as many; starts take `loads` without it.
