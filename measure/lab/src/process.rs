@@ -384,6 +384,9 @@ mod tests {
         let pids = process.pids();
         assert!(process.cpu_fine() >= 0.05, "{}", process.cpu_fine());
         assert!(process.cpu().user >= 0.05 && pids.len() == 2 && process.pss() > 0, "{pids:?}");
+        // Of the shell itself, which waits for its child.
+        assert!(process.scheduled("sh").is_some_and(|(ran, waited)| ran > 0.0 && waited >= 0.0));
+        assert_eq!(process.scheduled("worker-"), None);
         process.child().kill().unwrap();
         process.stop();
         let until = Instant::now() + Duration::from_secs(20);

@@ -367,6 +367,13 @@ mod tests {
         complains(&good.replace("[full]\n", "[[row]]\ntcp = true\n[full]\n"), "[[row]] name");
         complains(&good.replace("[full]\n", "[[row]]\nudp = true\n[full]\n"), "unknown field `udp`");
         complains(&good.replace("longer = 2.5", "longer = 0.5"), "expected longer from 1 to 100");
+        let good = text("reload").unwrap();
+        complains(&good.replace("rate = 20000", "rate = 0"), "query-rate: expected a number from 1");
+        complains(&good.replace("rest-ms = 200", "rest-ms = 60001"), "rest-ms: expected a number from 0");
+        complains(
+            &good.replace("measure = \"reload\"", "measure = \"memory\""),
+            "are for measure = \"reload\"",
+        );
         complains("title = ", "own.toml:1:");
         complains("title = \"\"\nmethod = \"\"\nmeasure = \"rates\"", "[[case]]");
     }
