@@ -79,7 +79,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     found.arrange(&names);
     report::report(lab, &cases, &found);
     runs::change_targets(lab, NEW, |metric, who, at| {
-        found.of(metric).map_or(&[][..], |values| values.of(who, at)).to_vec()
+        found.of(metric).map_or_else(Vec::new, |values| values.marked(who, at))
     });
     Ok(())
 }
