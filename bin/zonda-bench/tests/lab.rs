@@ -163,6 +163,31 @@ fn memory_and_start() {
     }
 }
 
+/// Each server answers the serial that was written into the file of one of its zones.
+#[test]
+fn zones_read_again() {
+    if !has_peers() {
+        return;
+    }
+    let Some(record) = checked("reload", "zonda,knot,nsd,named,unbound") else { return };
+    for who in ["zonda", "knot", "nsd", "named"] {
+        let found = values(&record, who, "time to new serial");
+        assert!(found.len() == 1 && found[0] > 0.0, "{who}: {}", record["notes"]);
+        for metric in ["queries lost", "queries lost without reloads", "p99 over that without reloads"] {
+            assert_eq!(values(&record, who, metric).len(), 1, "{who}, {metric}: {}", record["notes"]);
+        }
+        let waited = values(&record, who, "waited with reloads");
+        assert_eq!(waited.len(), usize::from(who == "zonda"), "{who}");
+        assert!(waited.iter().all(|share| (0.0..=1.0).contains(share)), "{waited:?}");
+    }
+    for turn in record["raw"].as_array().unwrap() {
+        let times = |side: &str| turn[side]["reloads_ms"].as_array().unwrap().len();
+        assert!(times("without") == 0 && times("with") > 0, "{turn}");
+    }
+    assert!(record["notes"].to_string().contains("unbound is left out: it is not set up here to read"));
+    assert!(has_target(&record, "queries lost of zonda at 10,000 zones"), "{}", record["targets"]);
+}
+
 /// Rates of resolvers by hits, with what arrived at the servers that they asked. Those servers have port 53, which needs root.
 #[test]
 fn resolvers_by_hits() {
@@ -535,7 +560,7 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 37);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 39);
 }
 
 /// Recipes of kinds that have been checked with another.
@@ -555,6 +580,15 @@ mod long {
             let Some(record) = checked(recipe, "zonda") else { return };
             has_rates(&record, "zonda");
         }
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn a_large_zone_read_again() {
+        let Some(record) = checked("reload-large", "zonda") else { return };
+        assert_eq!(values(&record, "zonda", "time to new serial").len(), 1, "{}", record["notes"]);
+        let waited = "waited with reloads of zonda at a million names";
+        assert!(has_target(&record, waited), "{}", record["targets"]);
     }
 
     /// Under callgrind, beside another build of the server: here a copy of the same, and with its rate limits.

@@ -2,13 +2,14 @@
 //!
 //! A generated file's name tells all that it was made from, and appears under it only when it is complete.
 //!
-//! * `served`: what authoritative servers serve and are asked; `signed`: the same with signatures or without.
+//! * `served`: what authoritative servers serve and are asked; `signed`: the same with signatures or without; [`serial`]: files whose serial rises.
 //! * `caching`: the zones that resolvers are measured with; [`Little`]: those of resolvers in trouble; `internet`: a model Internet.
 
 mod caching;
 mod internet;
 mod laps;
 mod little;
+pub mod serial;
 mod served;
 mod signed;
 

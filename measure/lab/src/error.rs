@@ -109,6 +109,10 @@ pub enum ServerProblem {
     Load,
     /// What has to be done before it starts failed.
     Preparation,
+    /// It could not be told to read a zone again.
+    Reload,
+    /// It did not serve the new serial of a zone within so many seconds.
+    Stale(f64),
     /// It left no counts of what it executed.
     Uncounted,
     /// It answers with this response code and does nothing else.
@@ -123,6 +127,10 @@ impl fmt::Display for ServerProblem {
             ServerProblem::Silent(seconds) => write!(f, "did not answer within {seconds} s"),
             ServerProblem::Load => f.write_str("could not be measured"),
             ServerProblem::Preparation => f.write_str("could not be set up"),
+            ServerProblem::Reload => f.write_str("could not be told to read a zone again"),
+            ServerProblem::Stale(seconds) => {
+                write!(f, "did not serve the new serial of a zone within {seconds} s")
+            }
             ServerProblem::Uncounted => f.write_str("left no counts of what it executed"),
             ServerProblem::Refuses(code) => {
                 let code = wire::iana::rcode::mnemonic(u16::from(*code)).unwrap_or("an error");

@@ -186,6 +186,20 @@ impl Process {
         all as f64 / 1e9
     }
 
+    /// Seconds that the threads of its first process ran whose names begin so, and seconds that they could have run and had no
+    /// processor; nothing where there are none.
+    pub fn scheduled(&self, name: &str) -> Option<(f64, f64)> {
+        let folder = format!("/proc/{}/task", self.child.id());
+        let of = |thread: fs::DirEntry| {
+            let read = |file: &str| fs::read_to_string(thread.path().join(file)).ok();
+            let text = read("comm").filter(|comm| comm.starts_with(name)).and_then(|_| read("schedstat"))?;
+            let mut numbers = text.split_whitespace().map_while(|word| word.parse::<f64>().ok());
+            Some((numbers.next()? / 1e9, numbers.next()? / 1e9))
+        };
+        let threads = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(of);
+        threads.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
     /// Processor time of all children of this program that have ended.
     pub fn cpu_of_ended() -> Cpu {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -370,6 +384,9 @@ mod tests {
         let pids = process.pids();
         assert!(process.cpu_fine() >= 0.05, "{}", process.cpu_fine());
         assert!(process.cpu().user >= 0.05 && pids.len() == 2 && process.pss() > 0, "{pids:?}");
+        // Of the shell itself, which waits for its child.
+        assert!(process.scheduled("sh").is_some_and(|(ran, waited)| ran > 0.0 && waited >= 0.0));
+        assert_eq!(process.scheduled("worker-"), None);
         process.child().kill().unwrap();
         process.stop();
         let until = Instant::now() + Duration::from_secs(20);

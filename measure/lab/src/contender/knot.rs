@@ -31,7 +31,7 @@ database:
         job.address.ip(),
         job.address.port(),
         job.workers,
-        if job.role == Role::Static { 1 } else { BACKGROUND_WORKERS },
+        if matches!(job.role, Role::Static | Role::Reloaded) { 1 } else { BACKGROUND_WORKERS },
         access(job.role),
         zone(job.role),
         job.bounds
@@ -46,15 +46,16 @@ database:
         };
     }
     let command = Setup::words(&["knotd", "-c", &format!("{folder}/knot.conf")]);
+    let reload = Setup::words(&["knotc", "-c", &format!("{folder}/knot.conf"), "zone-reload"]);
     // Of the folder of its databases it makes the last part only once it needs it, and then does not find it.
     let before = vec![Setup::words(&["mkdir", "-p", &format!("{folder}/db")])];
-    Setup { file: "knot.conf", head, zones, before, command, ..Setup::default() }
+    Setup { file: "knot.conf", head, zones, before, command, reload, ..Setup::default() }
 }
 
 /// Who may do what.
 fn access(role: Role) -> String {
     match role {
-        Role::Static | Role::Resolver { .. } => String::new(),
+        Role::Static | Role::Reloaded | Role::Resolver { .. } => String::new(),
         Role::Primary => "acl:\n  - id: lab\n    action: transfer\n".to_owned(),
         Role::Dynamic { is_signed: false } => {
             "acl:\n  - id: lab\n    action: [transfer, update]\n".to_owned()
@@ -75,7 +76,9 @@ fn access(role: Role) -> String {
 /// Where a zone comes from and where it is kept.
 fn zone(role: Role) -> &'static str {
     match role {
-        Role::Static | Role::Resolver { .. } => "    zonefile-load: whole\n    journal-content: none\n",
+        Role::Static | Role::Reloaded | Role::Resolver { .. } => {
+            "    zonefile-load: whole\n    journal-content: none\n"
+        }
         Role::Primary => "    zonefile-load: whole\n    journal-content: none\n    acl: lab\n",
         Role::Dynamic { is_signed: false } => {
             "    zonefile-load: whole\n    journal-content: changes\n    acl: lab\n"

@@ -32,7 +32,8 @@ pub use built::Built;
 pub use echo::EchoOptions;
 pub use resolving::{Resolving, is_setting};
 pub use role::{
-    ANCHOR, Anchor, Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root, WAITING,
+    ANCHOR, Anchor, Bounds, CACHE_OCTETS, COPIES, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root,
+    WAITING,
 };
 pub use unbound::CONTROL as UNBOUND_CONTROL;
 
@@ -110,6 +111,8 @@ pub struct Setup {
     pub before: Vec<Vec<String>>,
     /// The command line that runs it in the foreground.
     pub command: Vec<String>,
+    /// The command line that has it read a zone again, but for the zone's name at its end; only of those that have that role.
+    pub reload: Vec<String>,
 }
 
 impl Setup {
@@ -277,7 +280,15 @@ impl Name {
         let began = Instant::now();
         let process = Process::start(&setup.command, place, job.folder)?;
         let (folder, is_watched) = (job.folder.into(), !job.under.is_empty());
-        Ok(Server { name: self, address: job.address, folder, process, began, is_watched, setup })
+        Ok(Server {
+            name: self,
+            address: job.address,
+            folder,
+            process,
+            began,
+            is_watched,
+            setup: Box::new(setup),
+        })
     }
 }
 
@@ -315,7 +326,7 @@ pub struct Server {
     pub began: Instant,
     /// Another program runs it and watches, so that it may take its time to load.
     is_watched: bool,
-    setup: Setup,
+    setup: Box<Setup>,
 }
 
 impl Server {
@@ -437,6 +448,28 @@ impl Server {
         self.began = Instant::now();
         self.process = Process::start(&self.setup.command, place, &self.folder)?;
         Ok(())
+    }
+
+    /// Its own copy of the zone with that place in the list.
+    pub fn copy_of(&self, index: usize) -> PathBuf {
+        role::copy_of(&self.folder, index)
+    }
+
+    /// Has it read a zone again, by the command of its operators, which runs in `place` and writes what it says into `folder`.
+    pub fn reload(&self, apex: &str, place: &Place, folder: &Path) -> Result<Process, Error> {
+        let mut command = self.setup.reload.clone();
+        command.push(apex.to_owned());
+        if process::find(&command[0]).is_none() {
+            let package =
+                if command[0] == named::CONTROL { named::CONTROL_PACKAGE } else { self.name.package() };
+            return Err(self.reload_fault(format!("{} is missing: on Debian install {package}", command[0])));
+        }
+        Process::start(&command, place, folder)
+    }
+
+    /// That it could not be had to read a zone again, and what was said.
+    pub fn reload_fault(&self, said: String) -> Error {
+        Error::Server { contender: self.name.text().to_owned(), problem: ServerProblem::Reload, said }
     }
 
     /// What went wrong with it, with its last lines.

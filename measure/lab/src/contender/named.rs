@@ -8,6 +8,15 @@ use super::{
 };
 use crate::process;
 
+/// The program that gives it commands, and Debian's package of that.
+pub const CONTROL: &str = "rndc";
+/// See [`CONTROL`].
+pub const CONTROL_PACKAGE: &str = "bind9-utils";
+/// Where it takes them: on Linux the loopback interface has all of 127.0.0.0/8.
+const CONTROL_ADDRESS: &str = "127.0.0.2";
+/// The file that has the key for it.
+const KEY_FILE: &str = "rndc.key";
+
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
     // Without, one named keeps the next from starting; from 9.20 on there are neither locks nor the option.
@@ -27,21 +36,39 @@ pub fn setup(job: &Job<'_>) -> Setup {
   check-integrity no;
   statistics-file "{folder}/stats";
 {}}};
-controls {{ }};
+{}
 logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
 "#,
         listen(job.address),
         if matches!(job.role, Role::Resolver { .. }) { "yes" } else { "no" },
         if job.role.anchor().is_some() { "yes" } else { "no" },
-        options(job)
+        options(job),
+        controls(job)
     );
+    let (port, secret) = (job.address.port().to_string(), format!("{folder}/{KEY_FILE}"));
+    let reload = [CONTROL, "-k", &secret, "-y", KEY_NAME, "-s", CONTROL_ADDRESS, "-p", &port, "reload"];
+    let files = if job.role == Role::Reloaded { vec![(KEY_FILE, key(job.role))] } else { Vec::new() };
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
     Setup {
         file: "named.conf",
         head,
         zones: key(job.role) + &changing(job),
+        files,
         command: Setup::words(&command),
+        reload: Setup::words(&reload),
         ..Setup::default()
+    }
+}
+
+/// Where it takes commands, if there are to be any: it does so over TCP only. The port is that of its answers, at an address of
+/// the loopback interface where it gives none.
+fn controls(job: &Job<'_>) -> String {
+    match job.role {
+        Role::Reloaded => format!(
+            "controls {{ inet {CONTROL_ADDRESS} port {} allow {{ 127.0.0.0/8; }} keys {{ \"{KEY_NAME}\"; }}; }};",
+            job.address.port()
+        ),
+        _ => "controls { };".to_owned(),
     }
 }
 
@@ -66,7 +93,7 @@ fn has_locks() -> bool {
 /// What a role asks for of the server.
 fn options(job: &Job<'_>) -> String {
     let more = match job.role {
-        Role::Static => return String::new(),
+        Role::Static | Role::Reloaded => return String::new(),
         Role::Resolver { .. } => {
             let Resolving { cache_octets, waiting, serves_stale, .. } = job.bounds.resolving;
             let waiting = waiting * job.workers;
@@ -93,7 +120,7 @@ fn options(job: &Job<'_>) -> String {
 
 fn key(role: Role) -> String {
     match role {
-        Role::Dynamic { is_signed: true } => {
+        Role::Dynamic { is_signed: true } | Role::Reloaded => {
             format!("key \"{KEY_NAME}\" {{ algorithm {KEY_ALGORITHM}; secret \"{KEY_SECRET}\"; }};\n")
         }
         _ => String::new(),
@@ -103,7 +130,7 @@ fn key(role: Role) -> String {
 /// The zones with what their role asks for.
 fn changing(job: &Job<'_>) -> String {
     let more = match job.role {
-        Role::Static | Role::Primary => return zones(job, "primary"),
+        Role::Static | Role::Reloaded | Role::Primary => return zones(job, "primary"),
         Role::Resolver { anchor, .. } => {
             let hints = format!("zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n", job.folder.display());
             let words = anchor.map(|anchor| anchor.words());

@@ -30,14 +30,15 @@ pub fn setup(job: &Job<'_>) -> Setup {
   receive-buffer-size: {}
   send-buffer-size: 1048576
 {}remote-control:
-  control-enable: no
+  {}
 "#,
         job.workers,
         if job.workers > 1 { "yes" } else { "no" },
         job.address.ip(),
         job.address.port(),
         job.receive_octets,
-        options(job)
+        options(job),
+        control(job)
     );
     let (mut zones, role) = (String::new(), zone(job.role));
     for (apex, path) in &job.zones.list {
@@ -45,7 +46,19 @@ pub fn setup(job: &Job<'_>) -> Setup {
         zones.push_str(&role);
     }
     let command = Setup::words(&["nsd", "-d", "-c", &format!("{folder}/nsd.conf")]);
-    Setup { file: "nsd.conf", head, zones, command, ..Setup::default() }
+    let reload = Setup::words(&["nsd-control", "-c", &format!("{folder}/nsd.conf"), "reload"]);
+    Setup { file: "nsd.conf", head, zones, command, reload, ..Setup::default() }
+}
+
+/// Where it takes commands, if there are to be any.
+fn control(job: &Job<'_>) -> String {
+    match job.role {
+        Role::Reloaded => {
+            let folder = job.folder.display();
+            format!("control-enable: yes\n  control-interface: \"{folder}/control.sock\"")
+        }
+        _ => "control-enable: no".to_owned(),
+    }
 }
 
 /// What a role asks for of the server.
@@ -59,7 +72,7 @@ fn options(job: &Job<'_>) -> String {
 /// What a role asks for of a zone.
 fn zone(role: Role) -> String {
     match role {
-        Role::Static | Role::Resolver { .. } => String::new(),
+        Role::Static | Role::Reloaded | Role::Resolver { .. } => String::new(),
         Role::Dynamic { .. } | Role::Primary => "  provide-xfr: 0.0.0.0/0 NOKEY\n".to_owned(),
         Role::Secondary { primary, .. } => format!(
             "  request-xfr: {}@{} NOKEY\n  allow-notify: {} NOKEY\n  provide-xfr: 0.0.0.0/0 NOKEY\n",

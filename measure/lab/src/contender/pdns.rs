@@ -153,7 +153,7 @@ fn statements(zones: &Zones) -> String {
 /// What a role asks for of the server.
 fn options(role: Role) -> &'static str {
     match role {
-        Role::Static | Role::Resolver { .. } => "",
+        Role::Static | Role::Reloaded | Role::Resolver { .. } => "",
         Role::Dynamic { .. } | Role::Primary => "allow-axfr-ips=0.0.0.0/0\n",
         Role::Secondary { .. } => "allow-axfr-ips=0.0.0.0/0\nsecondary=yes\nxfr-cycle-interval=1\n",
     }

@@ -7,7 +7,12 @@ use std::{
 };
 
 use super::{Job, Resolving};
-use crate::{Error, data::Zones, error, recipe::Name};
+use crate::{
+    Error,
+    data::{Zones, serial},
+    error,
+    recipe::Name,
+};
 
 /// Name of the key that signs updates, as it stands in settings.
 pub const KEY_NAME: &str = "lab.key";
@@ -27,6 +32,8 @@ pub enum Role {
         /// Only signed ones.
         is_signed: bool,
     },
+    /// It is told to read its zones again. Its files are copies of its own, with serials that can be raised in place.
+    Reloaded,
     /// It gives its zones to whom asks.
     Primary,
     /// It has its zones from there.
@@ -160,6 +167,9 @@ impl Name {
             (Name::Kresd | Name::Recursor, _) => Some("it serves no zones: it resolves"),
             (_, Role::Static)
             | (Name::Zonda | Name::Before | Name::Limited | Name::Named | Name::Knot, _) => None,
+            (Name::Pdns | Name::Unbound | Name::Engine(_), Role::Reloaded) => {
+                Some("it is not set up here to read one zone again")
+            }
             (Name::Nsd, Role::Dynamic { .. }) => Some("it takes no dynamic updates"),
             (Name::Nsd, _) => None,
             (Name::Pdns, Role::Dynamic { .. }) => Some(
@@ -175,11 +185,18 @@ impl Name {
     }
 }
 
-/// Zones of a server that changes them: copies in its folder; for a secondary the places where they will be.
+/// The folder of a server's own copies of zone files, in its folder.
+pub const COPIES: &str = "zones";
+
+/// The copy of the zone with that place in the list.
+pub fn copy_of(folder: &Path, index: usize) -> PathBuf {
+    folder.join(COPIES).join(format!("{index}.zone"))
+}
+
+/// Zones of a server that changes them, or reads them again: copies in its folder; for a secondary the places where they will be.
 pub fn zones(job: &Job<'_>) -> Result<Zones, Error> {
-    let folder = job.folder.join("zones");
-    let place = |index: usize| folder.join(format!("{index}.zone"));
-    let own = |(index, (apex, _)): (usize, &(String, PathBuf))| (apex.clone(), place(index));
+    let folder = job.folder.join(COPIES);
+    let own = |(index, (apex, _)): (usize, &(String, PathBuf))| (apex.clone(), copy_of(job.folder, index));
     let zones = Zones { list: job.zones.list.iter().enumerate().map(own).collect(), ..job.zones.clone() };
     match job.role {
         Role::Static | Role::Primary | Role::Resolver { .. } => return Ok(job.zones.clone()),
@@ -190,6 +207,11 @@ pub fn zones(job: &Job<'_>) -> Result<Zones, Error> {
             for ((_, from), (_, to)) in job.zones.list.iter().zip(&zones.list) {
                 copy(from, to)?;
             }
+        }
+        Role::Reloaded => {
+            fs::create_dir_all(&folder).map_err(error::file(&folder, "create"))?;
+            let mut pairs = job.zones.list.iter().zip(&zones.list);
+            pairs.try_for_each(|((_, from), (_, to))| serial::copy(from, to))?;
         }
     }
     Ok(zones)

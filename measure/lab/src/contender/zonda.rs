@@ -62,7 +62,8 @@ level = "{}"
     }
     let program = program.to_string_lossy();
     let command = Setup::words(&[&program, "serve", "--config", &format!("{folder}/zonda.toml")]);
-    Setup { file: "zonda.toml", head, zones, command, ..Setup::default() }
+    let reload = Setup::words(&[&program, "ctl", "--socket", &format!("{folder}/control.sock"), "reload"]);
+    Setup { file: "zonda.toml", head, zones, command, reload, ..Setup::default() }
 }
 
 /// Where what changes is kept. What does not change is read anew each time, as by the others.
@@ -74,16 +75,18 @@ fn kept(job: &Job<'_>) -> String {
             let bounds = log.unwrap_or_default() + &merge.unwrap_or_default();
             format!("pack-directory = \"{}/packs\"\n{bounds}", job.folder.display())
         }
-        Role::Static | Role::Primary | Role::Resolver { .. } | Role::Secondary { keeps: false, .. } => {
-            String::new()
-        }
+        Role::Static
+        | Role::Reloaded
+        | Role::Primary
+        | Role::Resolver { .. }
+        | Role::Secondary { keeps: false, .. } => String::new(),
     }
 }
 
 /// What a role asks for of the server.
 fn role(job: &Job<'_>) -> String {
     match job.role {
-        Role::Static => String::new(),
+        Role::Static | Role::Reloaded => String::new(),
         Role::Resolver { .. } => resolver(job),
         Role::Primary => "[access]\ntransfer = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: false } => "[access]\ntransfer = \"all\"\nupdate = \"all\"\n\n".to_owned(),

@@ -85,7 +85,7 @@ fn words(lab: &Lab, rate: f64) -> Vec<String> {
 }
 
 /// `all`, or what share was answered in the worst run: then percentiles are those of what was answered.
-fn answered_text(shares: &[f64]) -> String {
+pub(super) fn answered_text(shares: &[f64]) -> String {
     match statistics::ends(shares).0 {
         least if least >= 1.0 => "all".to_owned(),
         // Rounded down: what lost something did not answer 100 %.

@@ -12,7 +12,7 @@
 //! * [`cold`]: resolvers that know nothing yet.
 //! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
 //! * [`instructions`] an answer takes, and [`allocations`], locks and atomic instructions, counted under [`callgrind`].
-//! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
+//! * [`memory`] after the load of zones; [`start`] from exec to the first answer; [`reload`] of zones beside queries.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
@@ -30,6 +30,7 @@ pub mod limit;
 pub mod memory;
 mod rated;
 pub mod rates;
+pub mod reload;
 pub mod resolvers;
 mod rounds;
 mod runs;
@@ -115,6 +116,7 @@ impl Lab {
             crate::recipe::Measure::Rates => rates::run(self),
             crate::recipe::Measure::Memory => memory::run(self),
             crate::recipe::Measure::Start => start::run(self),
+            crate::recipe::Measure::Reload => reload::run(self),
             crate::recipe::Measure::Allocations => allocations::run(self),
             crate::recipe::Measure::Instructions => instructions::run(self),
             crate::recipe::Measure::Echo => echo::run(self),
@@ -172,9 +174,9 @@ impl Lab {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Whether a contender has a run in a round, counted from 0: in later ones only those that targets are about.
+    /// Whether a contender has a run in a round, counted from 1: in later ones only those that targets are about.
     pub fn takes_part(&self, name: Name, round: usize) -> bool {
-        round < self.effort.peer_runs || self.recipe.is_in_targets(name)
+        round <= self.effort.peer_runs || self.recipe.is_in_targets(name)
     }
 
     /// Zones and queries of a case; the record says how many they are and where they are from.

@@ -16,6 +16,16 @@ const SEED: u64 = 4;
 pub fn alternate(
     lab: &mut Lab,
     labels: &[String],
+    run: impl FnMut(&mut Lab, usize, usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    alternate_some(lab, labels, |_, _, _| true, run)
+}
+
+/// The same where not every kind has a run in every round: `takes_part` says it of the kind with that index, in the round with that number.
+pub fn alternate_some(
+    lab: &mut Lab,
+    labels: &[String],
+    takes_part: impl Fn(&Lab, usize, usize) -> bool,
     mut run: impl FnMut(&mut Lab, usize, usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut order: Vec<usize> = (0..labels.len()).collect();
@@ -27,6 +37,9 @@ pub fn alternate(
         let mut failed = Vec::new();
         for &which in &order {
             lab.go_on()?;
+            if !takes_part(lab, which, round) {
+                continue;
+            }
             match validity::watched(lab, |lab| run(lab, which, round)) {
                 Err(error @ (Error::Server { .. } | Error::Program { .. } | Error::Output { .. })) => {
                     lab.note(format!("{} is left out: {error}", labels[which]));

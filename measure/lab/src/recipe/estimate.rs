@@ -31,6 +31,10 @@ const VERSIONS: usize = 2576;
 const VERSION: f64 = 0.06;
 /// What a server takes to load a record, the mean of all six and a little more.
 const RECORD: f64 = 4e-6;
+/// The same of the four that can be told to read a zone again, which are the quicker ones.
+const RELOADED_RECORD: f64 = 2.2e-6;
+/// How many times as long it takes to read a zone again under load as to load it, of what outlasts the load.
+const RELOAD: f64 = 2.0;
 /// What memory takes to settle, and queries that touch a zone.
 const SETTLE: f64 = 8.0;
 /// Simulations of the recipe `scaling`, in full and in short forms.
@@ -137,6 +141,7 @@ impl Recipe {
                 let wanted = self.changes.targets.len() * effort.pairs.saturating_sub(effort.runs);
                 2.0 * (all + (self.cases.len() as f64 * servers * pairs + wanted as f64 / 2.0) * 2.0 * run)
             }
+            Measure::Reload => self.reload(&effort),
             // As many updates as fit the time, and samples, of which each takes transfers.
             Measure::Endless => all + self.takers() * (effort.run_seconds + SAMPLES_SECONDS),
             // Updates one at a time and a zone of millions that is generated, loaded, merged and started.
@@ -161,6 +166,19 @@ impl Recipe {
     fn takers(&self) -> f64 {
         let can = |name: &&Name| name.cannot(Role::Dynamic { is_signed: true }).is_none();
         self.contenders.iter().filter(can).count() as f64
+    }
+
+    /// Servers that are started for a pair of runs, without reloads and with them; the last reload outlasts its run.
+    fn reload(&self, effort: &Effort) -> f64 {
+        let turn = |case: &super::Case| {
+            let records = records(case, effort);
+            let zone = if case.zone == ZoneKind::Many { case.records_each as f64 } else { records };
+            START
+                + (records + RELOAD * zone) * RELOADED_RECORD
+                + effort.warm_seconds
+                + 2.0 * (effort.run_seconds + LOAD_START)
+        };
+        self.turns(effort) * self.cases.iter().map(turn).sum::<f64>()
     }
 
     /// Two runs of all under callgrind, with so many queries and with twice as many; starts take `loads` without it.

@@ -35,6 +35,8 @@ pub enum Measure {
     History,
     /// Queries beside changes that come in.
     Secondary,
+    /// Zones that are read again beside queries.
+    Reload,
     /// What is kept of updates without end.
     Endless,
     /// One update and a million in a large zone.
@@ -286,6 +288,11 @@ pub struct Changes {
     pub history_octets: Option<u64>,
     /// The same for Zonda's log.
     pub log_octets: Option<u64>,
+    /// Where zones are read again: queries a second meanwhile; half of what a server answers without.
+    pub query_rate: Option<u32>,
+    /// There too: milliseconds from the end of one reload to the next.
+    #[serde(default)]
+    pub rest_ms: u32,
     /// Where a large zone changes: records that change.
     #[serde(default)]
     pub records: usize,

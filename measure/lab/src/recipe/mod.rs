@@ -29,7 +29,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 37] = [
+const BUILT_IN: [(&str, &str); 39] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -38,6 +38,8 @@ const BUILT_IN: [(&str, &str); 37] = [
     ("threads-zones", include_str!("../../recipes/threads-zones.toml")),
     ("memory", include_str!("../../recipes/memory.toml")),
     ("start", include_str!("../../recipes/start.toml")),
+    ("reload", include_str!("../../recipes/reload.toml")),
+    ("reload-large", include_str!("../../recipes/reload-large.toml")),
     ("instructions", include_str!("../../recipes/instructions.toml")),
     ("instructions-kinds", include_str!("../../recipes/instructions-kinds.toml")),
     ("allocations", include_str!("../../recipes/allocations.toml")),
@@ -71,6 +73,10 @@ const BUILT_IN: [(&str, &str); 37] = [
 
 /// Most changes a second that the generator takes.
 const RATE_MAX: u32 = 100_000;
+/// Most queries a second beside reloads: more than any server answers on a core.
+const QUERY_RATE_MAX: u32 = 10_000_000;
+/// Longest rest between reloads: a run is no longer than an hour.
+const REST_MS_MAX: u32 = 60_000;
 
 /// A recipe.
 #[derive(Clone, Debug, Deserialize)]
@@ -236,6 +242,16 @@ impl Recipe {
             _ if self.changes.rates.iter().any(|rate| !(1..=RATE_MAX).contains(rate)) => {
                 "[changes] rates: expected numbers from 1 to 100000"
             }
+            _ if self.changes.query_rate.is_some_and(|rate| !(1..=QUERY_RATE_MAX).contains(&rate)) => {
+                "[changes] query-rate: expected a number from 1 to 10000000"
+            }
+            _ if self.changes.rest_ms > REST_MS_MAX => "[changes] rest-ms: expected a number from 0 to 60000",
+            measure
+                if measure != Measure::Reload
+                    && (self.changes.query_rate.is_some() || self.changes.rest_ms > 0) =>
+            {
+                "[changes] query-rate and rest-ms are for measure = \"reload\""
+            }
             _ if self
                 .changes
                 .targets
@@ -351,6 +367,13 @@ mod tests {
         complains(&good.replace("[full]\n", "[[row]]\ntcp = true\n[full]\n"), "[[row]] name");
         complains(&good.replace("[full]\n", "[[row]]\nudp = true\n[full]\n"), "unknown field `udp`");
         complains(&good.replace("longer = 2.5", "longer = 0.5"), "expected longer from 1 to 100");
+        let good = text("reload").unwrap();
+        complains(&good.replace("rate = 20000", "rate = 0"), "query-rate: expected a number from 1");
+        complains(&good.replace("rest-ms = 200", "rest-ms = 60001"), "rest-ms: expected a number from 0");
+        complains(
+            &good.replace("measure = \"reload\"", "measure = \"memory\""),
+            "are for measure = \"reload\"",
+        );
         complains("title = ", "own.toml:1:");
         complains("title = \"\"\nmethod = \"\"\nmeasure = \"rates\"", "[[case]]");
     }

@@ -119,10 +119,8 @@ fn measure(
     let labels: Vec<String> =
         contenders.iter().map(|name| format!("{}, {}", name.text(), case.name)).collect();
     let mut answers: Vec<Option<Answers>> = contenders.iter().map(|_| None).collect();
-    runs::alternate(lab, &labels, |lab, which, round| {
-        if !lab.takes_part(contenders[which], round - 1) {
-            return Ok(());
-        }
+    let takes_part = |lab: &Lab, which: usize, round| lab.takes_part(contenders[which], round);
+    runs::alternate_some(lab, &labels, takes_part, |lab, which, round| {
         let turn = turn::take(lab, &spot, contenders[which], internet, round)?;
         found.take(lab, &spot, &turn, internet, round);
         if round == 1 {

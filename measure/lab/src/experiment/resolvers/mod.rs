@@ -100,12 +100,12 @@ fn each(
     let (planned, mut rounds) = (lab.effort.runs, Rounds::new(lab.effort.runs));
     let (mut names, mut done) = (lab.names.clone(), 0);
     let all: usize =
-        (0..planned).map(|round| names.iter().filter(|&&name| lab.takes_part(name, round)).count()).sum();
+        (1..=planned).map(|round| names.iter().filter(|&&name| lab.takes_part(name, round)).count()).sum();
     while let Some(round) = rounds.next(lab).map(|number| number - 1) {
         let mut left = Vec::new();
         for &name in &names {
             lab.go_on()?;
-            if !lab.takes_part(name, round) {
+            if !lab.takes_part(name, round + 1) {
                 left.push(name);
                 continue;
             }
