@@ -230,3 +230,7 @@ impl Lab {
         self.bed.load()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
