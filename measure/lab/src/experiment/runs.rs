@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use bench::random::Random;
 
-use super::{Lab, Mark, Values, validity};
+use super::{Lab, Mark, Values};
 use crate::{Error, recipe::Name, record::Target, statistics};
 
 /// Order of the runs.
 const SEED: u64 = 4;
 
-/// Makes all rounds of the effort; `run` makes one of the kind with that index, in the round with that number. A kind that
-/// fails is left out with a note.
+/// Makes all rounds of the effort; `run` makes one of the kind with that index, in the round with that number, and judges whether
+/// it counts ([`super::validity`]). A kind that fails is left out with a note.
 pub fn alternate(
     lab: &mut Lab,
     labels: &[String],
@@ -27,7 +27,7 @@ pub fn alternate(
         let mut failed = Vec::new();
         for &which in &order {
             lab.go_on()?;
-            match validity::watched(lab, |lab| run(lab, which, round + 1)) {
+            match run(lab, which, round + 1) {
                 Err(error @ (Error::Server { .. } | Error::Program { .. } | Error::Output { .. })) => {
                     lab.note(format!("{} is left out: {error}", labels[which]));
                     failed.push(which);
@@ -66,6 +66,26 @@ pub fn divide(values: &Values, pair: &Pair<'_>, label: &str, ratios: &mut Values
             ratios.push_marked(label, pair.at, one / other, Mark { is_at_least, ..mark });
         }
     }
+}
+
+/// Values of one contender at a place less those of another, one for each round that both have, with the marks of the former.
+pub fn subtract(
+    ones: &Values,
+    (one, at): (&str, &str),
+    others: &Values,
+    (other, there): (&str, &str),
+) -> Vec<(f64, Mark)> {
+    let theirs: Vec<(f64, usize)> = others
+        .of(other, there)
+        .iter()
+        .copied()
+        .zip(others.marks(other, there).iter().map(|mark| mark.round))
+        .collect();
+    let less = |(value, mark): (&f64, &Mark)| {
+        let of_round = theirs.iter().find(|(_, round)| *round == mark.round);
+        of_round.map(|(theirs, _)| (value - theirs, *mark))
+    };
+    ones.of(one, at).iter().zip(ones.marks(one, at)).filter_map(less).collect()
 }
 
 /// What came of a target: the median of the ratios and its interval beside the least that is wanted.
@@ -148,6 +168,16 @@ mod tests {
         let mut ratios = Values::default();
         divide(&values, &Pair { one: "a", other: "b", at: "" }, "a over b", &mut ratios);
         assert_eq!((ratios.of("a over b", ""), ratios.at_least("a over b", "")), (&[2.0][..], 1));
+    }
+
+    #[test]
+    fn differences_are_within_a_round() {
+        let mut values = Values::default();
+        for (who, round, value) in [("a", 1, 2.0), ("a", 3, 6.0), ("b", 2, 5.0), ("b", 3, 1.0)] {
+            values.push_marked(who, "", value, Mark { round, ..Mark::default() });
+        }
+        let less: Vec<_> = subtract(&values, ("a", ""), &values, ("b", ""));
+        assert_eq!(less.iter().map(|(value, mark)| (*value, mark.round)).collect::<Vec<_>>(), [(5.0, 3)]);
     }
 
     #[test]

@@ -25,7 +25,12 @@ use crate::{
     bed::{Crowd, DNS_PORT, Slow},
     contender::{Resolving, Server},
     data::{Little, Places, Shape},
-    experiment::{Lab, Values, caching::authorities, runs, table},
+    experiment::{
+        Lab, Values,
+        caching::authorities,
+        runs, table,
+        validity::{self, Heard, gather_fields},
+    },
     process::Cpu,
     recipe::{Flood, Name, VICTIMS_MAX, Victims},
     statistics,
@@ -90,6 +95,8 @@ struct Found {
     answered: Values,
 }
 
+gather_fields!(Found: capacity, rate, dropped, hits, misses, latency, upstream, cpu, pss, answered);
+
 /// Measures all contenders under all floods.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let crowd = lab.bed.crowd()?;
@@ -111,7 +118,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         crowd,
     };
     let (mut found, mut random) = (Found::default(), Random::new(super::SEED));
-    each(lab, |lab, name, _| contender(lab, &bed, name, &mut random, &mut found))?;
+    each(lab, |lab, name, round| contender(lab, &bed, (name, round), &mut random, &mut found))?;
     report(lab, &found);
     Ok(())
 }
@@ -120,7 +127,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
 fn contender(
     lab: &mut Lab,
     bed: &Bed,
-    name: Name,
+    (name, round): (Name, usize),
     random: &mut Random,
     found: &mut Found,
 ) -> Result<(), Error> {
@@ -128,7 +135,15 @@ fn contender(
     let subject = resolver(lab, name, bed.little.role, resolving);
     let mut server = lab.start(&subject, &bed.little.nothing)?;
     fill(lab, &mut server, &bed.known)?;
-    let capacity = capacity(lab, &mut server, random)?;
+    let (mut found_capacity, label) = (Values::default(), format!("{}, round {}", name.text(), round + 1));
+    validity::gathered(lab, &format!("{label}, capacity"), round, &mut found_capacity, |lab, found| {
+        let capacity = capacity(lab, &mut server, random)?;
+        found.push(name.text(), "", capacity);
+        lab.record.raw.push(json!({ "capacity_of": name.text(), "capacity": capacity }));
+        Ok(Heard::default())
+    })?;
+    // Floods are so many times what it can do: without that there are none in this round.
+    let Some(&capacity) = found_capacity.of(name.text(), "").first() else { return Ok(()) };
     lab.say(&format!("{}: {capacity:.0} answers a second that deny", name.text()));
     let is_quick = lab.record.quick;
     for flood in lab.recipe.floods.clone() {
@@ -136,9 +151,10 @@ fn contender(
         if is_quick && flood.full_only {
             continue;
         }
-        quiet(lab, bed)?;
-        one(lab, bed, &mut server, &flood, capacity, random, found)?;
-        found.capacity.push(name.text(), &flood.name, capacity);
+        validity::gathered(lab, &format!("{label}, {}", flood.name), round, found, |lab, found| {
+            quiet(lab, bed)?;
+            one(lab, bed, &mut server, &flood, capacity, random, found)
+        })?;
     }
     Ok(())
 }
@@ -200,7 +216,7 @@ fn one(
     capacity: f64,
     random: &mut Random,
     found: &mut Found,
-) -> Result<(), Error> {
+) -> Result<Heard, Error> {
     let seconds = lab.effort.run_seconds;
     let has_flood = flood.servers != Victims::None;
     let rate = if has_flood { (capacity * TIMES).max(1.0) } else { 1.0 };
@@ -251,6 +267,7 @@ fn one(
     let (who, at) = (server.name.text(), flood.name.as_str());
     let flood_delivered = (said[0].sent as f64 * delivered).max(1.0);
     for (values, value) in [
+        (&mut found.capacity, capacity),
         (&mut found.rate, rate),
         (&mut found.dropped, 1.0 - beside),
         (&mut found.hits, of_delivered(&said[1])),
@@ -274,7 +291,8 @@ fn one(
         "attackers": told(&said[0]), "hits": told(&said[1]), "misses": told(&said[2]),
         "receive_octets": lab.bed.receive_octets(port),
     }));
-    Ok(())
+    // That attackers do not keep their pace is no matter: what they sent is counted.
+    Ok(said[1].heard.and(said[2].heard))
 }
 
 fn since(after: Cpu, before: Cpu) -> Cpu {

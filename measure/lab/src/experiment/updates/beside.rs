@@ -12,7 +12,10 @@ use super::{LIMIT, Taker, failures, key_words, script::Script};
 use crate::{
     Error, contender,
     data::Set,
-    experiment::{Lab, Values, interval_text, point, rates, runs, table},
+    experiment::{
+        Lab, Mark, Values, interval_text, point, rates, runs, table,
+        validity::{self, Heard, gather_fields},
+    },
     recipe::{Case, Name},
     record::{Chart, Figure, Role, Series},
     statistics,
@@ -56,6 +59,8 @@ struct Found {
     failed: BTreeMap<(String, String), u64>,
 }
 
+gather_fields!(Found: rates, ratios, lost, lost_queries, cpu, accepted, failed);
+
 /// Measures all contenders with all rates of updates.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let names = lab.able(contender::Role::Dynamic { is_signed: true }, "");
@@ -75,11 +80,15 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     runs::alternate(lab, &labels, |lab, which, round| {
         let way = &ways[which];
         let place = &mut places[way.case];
-        place.script.rewind();
-        match way.name {
-            Some(name) => measure(lab, name, way.workers, place, &paces, round, &mut found),
-            None => measure_limit(lab, place, &paces, &mut found),
-        }
+        let label = format!("{}, round {round}", labels[which]);
+        validity::gathered(lab, &label, round, &mut found, |lab, found| {
+            place.script.rewind();
+            match way.name {
+                Some(name) => measure(lab, name, way.workers, place, &paces, round, found),
+                None => measure_limit(lab, place, &paces, found).map(|()| Heard::default()),
+            }
+        })
+        .map(drop)
     })?;
     let cases: Vec<String> = places.into_iter().map(|place| place.case.name).collect();
     let order: Vec<String> = names.iter().map(|name| name.text().to_owned()).collect();
@@ -93,7 +102,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     report_limit(lab, &paces, &found);
     runs::change_targets(lab, CPU, |metric, who, at| match metric {
         CPU => found.cpu.of(who, at).to_vec(),
-        BEYOND => beyond(&found, who, at, rate_of(&paces, at)),
+        BEYOND => beyond(&found, who, at, rate_of(&paces, at)).into_iter().map(|(value, _)| value).collect(),
         LOST => found.lost.of(who, at).to_vec(),
         LOST_MORE => found.lost_queries.of(who, at).to_vec(),
         OF_NONE => found.ratios.of(who, at).to_vec(),
@@ -131,15 +140,9 @@ fn rate_of(paces: &[u32], at: &str) -> u32 {
     paces.iter().copied().find(|&rate| at.rsplit(", ").next() == Some(&rate_text(rate))).unwrap_or(0)
 }
 
-/// Processor time of an update less that of the limit program at the same rate, run by run; where one of them has fewer runs, less its median.
-fn beyond(found: &Found, who: &str, at: &str, rate: u32) -> Vec<f64> {
-    let limit = found.cpu.of(LIMIT, &rate_text(rate));
-    if limit.is_empty() {
-        return Vec::new();
-    }
-    let median = statistics::median(limit);
-    let of = |(run, cpu): (usize, &f64)| cpu - limit.get(run).copied().unwrap_or(median);
-    found.cpu.of(who, at).iter().enumerate().map(of).collect()
+/// Processor time of an update less that of the limit program at the same rate in the same round.
+fn beyond(found: &Found, who: &str, at: &str, rate: u32) -> Vec<(f64, Mark)> {
+    runs::subtract(&found.cpu, (who, at), &found.cpu, (LIMIT, &rate_text(rate)))
 }
 
 /// Updates of a run: somewhat more than are sent, as a generator that was late sends what is due.
@@ -167,13 +170,13 @@ fn measure(
     rates: &[u32],
     round: usize,
     found: &mut Found,
-) -> Result<(), Error> {
+) -> Result<Heard, Error> {
     let subject = lab.subject_as(name, workers, contender::Role::Dynamic { is_signed: true });
     let mut server = lab.start(&subject, &place.set.zones)?;
     lab.warm(&mut server, &place.set.queries)?;
     let mut taker = Taker::Server(server);
     let (seconds, who) = (lab.effort.run_seconds, name.text());
-    let (mut half, mut alone) = (0.0, 0.0);
+    let (mut half, mut alone, mut heard) = (0.0, 0.0, Heard::default());
     for &rate in rates {
         let at = at(lab, &place.case.name, workers, rate);
         let (window, flows) = (lab.effort.window.to_string(), lab.effort.flows.to_string());
@@ -200,7 +203,10 @@ fn measure(
         found.lost.push(who, &at, lost_share(&calm["outcome"]));
         found.lost_queries.push(who, &at, calm["outcome"]["lost"].as_f64().unwrap_or(0.0));
         let accepted = calm["updates"]["accepted"].as_f64().unwrap_or(0.0);
+        // What is lost at half of the rate is a result.
+        heard = heard.and(Heard::of(&calm["outcome"], false));
         if let Some((without, cpu_without)) = &without {
+            heard = heard.and(Heard::of(&without["outcome"], false));
             found.accepted.push(
                 who,
                 &at,
@@ -218,7 +224,7 @@ fn measure(
             "half_without_cpu_seconds": without.as_ref().map(|(_, cpu)| *cpu),
         }));
     }
-    Ok(())
+    Ok(heard)
 }
 
 /// Seconds of processor time that a run took more than the one without updates, for as many answers.
@@ -293,7 +299,9 @@ fn report(lab: &mut Lab, names: &[Name], rates: &[u32], (case, workers): (&str, 
     for name in names.iter().map(|name| name.text()) {
         for (place, &rate) in places.iter().zip(rates) {
             rows.extend(row(name, place, rate, found));
-            beyond(found, name, place, rate).into_iter().for_each(|value| beyonds.push(name, place, value));
+            for (value, mark) in beyond(found, name, place, rate) {
+                beyonds.push_marked(name, place, value, mark);
+            }
         }
         let points = places.iter().enumerate();
         let points = points.filter_map(|(x, at)| point(x as f64, found.rates.of(name, at)));
@@ -357,7 +365,9 @@ fn row(name: &str, place: &str, rate: u32, found: &Found) -> Option<Vec<String>>
     };
     let queries = median(&found.rates)?;
     let mut alone = Values::default();
-    beyond(found, name, place, rate).into_iter().for_each(|value| alone.push(name, place, value));
+    for (value, mark) in beyond(found, name, place, rate) {
+        alone.push_marked(name, place, value, mark);
+    }
     let beyond = alone.figures("", "", false).pop();
     let figures = found.ratios.figures("", "", true);
     let ratio = figures.iter().find(|figure| figure.contender == name && figure.at == place);
