@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn turns_differ_from_round_to_round() {
         let folder = tempfile::tempdir().unwrap();
-        let mut lab = lab(folder.path(), &crate::recipe::text("restart").unwrap(), "");
+        let mut lab = lab(folder.path(), crate::recipe::text("restart").unwrap(), "");
         (lab.effort.runs, lab.effort.peer_runs) = (6, 6);
         lab.names = vec![Name::Zonda, Name::Unbound, Name::Named];
         let mut turns: Vec<Vec<&str>> = vec![Vec::new(); 6];

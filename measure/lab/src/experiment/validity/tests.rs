@@ -142,7 +142,7 @@ fn a_watch_sees_time_pass() {
 
 /// A laboratory whose machine is as quiet as all others: no rule that looks at the machine can be broken.
 fn quiet_lab(folder: &std::path::Path) -> Lab {
-    let mut lab = lab(folder, &crate::recipe::text("scaling").unwrap(), "");
+    let mut lab = lab(folder, crate::recipe::text("scaling").unwrap(), "");
     (lab.effort.stolen_share, lab.effort.others_share) = (1.0, 1.0);
     lab
 }
