@@ -205,11 +205,10 @@ fn evenly(text: &str, count: usize) -> Vec<&str> {
 fn beyond_unbound(found: &mut Found, cases: &[Case]) {
     let names: Vec<String> = found.median.contenders().into_iter().map(str::to_owned).collect();
     for case in cases {
+        let theirs = found.median.marked("unbound", &case.name);
         for name in names.iter().filter(|name| *name != "unbound") {
-            let beyond =
-                runs::subtract(&found.median, (name, &case.name), &found.median, ("unbound", &case.name));
-            for (value, mark) in beyond {
-                found.beyond.push_marked(name, &case.name, value, mark);
+            for (more, mark) in runs::less(&found.median.marked(name, &case.name), &theirs) {
+                found.beyond.push_marked(name, &case.name, more, mark);
             }
         }
     }

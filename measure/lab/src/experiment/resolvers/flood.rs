@@ -26,11 +26,12 @@ use crate::{
     contender::{Resolving, Server},
     data::{Little, Places, Shape},
     experiment::{
-        Lab, Values,
+        Lab, Mark, Values,
         caching::authorities,
         runs, table,
         validity::{self, Heard, gather_fields},
     },
+    known::Known,
     process::Cpu,
     recipe::{Flood, Name, VICTIMS_MAX, Victims},
     statistics,
@@ -137,13 +138,13 @@ fn contender(
     fill(lab, &mut server, &bed.known)?;
     let (mut found_capacity, label) = (Values::default(), format!("{}, round {}", name.text(), round + 1));
     validity::gathered(lab, &format!("{label}, capacity"), round, &mut found_capacity, |lab, found| {
-        let capacity = capacity(lab, &mut server, random)?;
-        found.push(name.text(), "", capacity);
+        let (capacity, known) = capacity(lab, &mut server, random)?;
+        found.push_marked(name.text(), "", capacity, Mark::in_round(round).known(known));
         lab.record.raw.push(json!({ "capacity_of": name.text(), "capacity": capacity }));
         Ok(Heard::default())
     })?;
     // Floods are so many times what it can do: without that there are none in this round.
-    let Some(&capacity) = found_capacity.of(name.text(), "").first() else { return Ok(()) };
+    let Some(&(capacity, mark)) = found_capacity.marked(name.text(), "").first() else { return Ok(()) };
     lab.say(&format!("{}: {capacity:.0} answers a second that deny", name.text()));
     let is_quick = lab.record.quick;
     for flood in lab.recipe.floods.clone() {
@@ -153,20 +154,22 @@ fn contender(
         }
         validity::gathered(lab, &format!("{label}, {}", flood.name), round, found, |lab, found| {
             quiet(lab, bed)?;
-            one(lab, bed, &mut server, &flood, capacity, random, found)
+            found.capacity.push_marked(name.text(), &flood.name, capacity, mark);
+            one(lab, bed, (&mut server, round), &flood, capacity, random, found)
         })?;
     }
     Ok(())
 }
 
 /// Answers a second to random names of zones whose server denies them.
-fn capacity(lab: &Lab, server: &mut Server, random: &mut Random) -> Result<f64, Error> {
+fn capacity(lab: &Lab, server: &mut Server, random: &mut Random) -> Result<(f64, Known), Error> {
     let names = names(random, Victims::Deny, VICTIMS_MAX, CAPACITY_NAMES);
     let queries = query_file(lab, "capacity", names)?;
     let (window, seconds) = (WINDOW.to_string(), lab.effort.warm_seconds.to_string());
     let words = ["--closed", &window, "--seconds", &seconds, "--flows", "64"].map(str::to_owned);
-    let said = Said::of(&lab.load(server, &queries, &words)?["outcome"]);
-    Ok(said.answered as f64 / said.seconds.max(1e-3))
+    let outcome = lab.load(server, &queries, &words)?["outcome"].take();
+    let said = Said::of(&outcome);
+    Ok((said.answered as f64 / said.seconds.max(1e-3), validity::known_of(&outcome)))
 }
 
 /// Random names below zones of a kind.
@@ -211,7 +214,7 @@ fn quiet(lab: &Lab, bed: &Bed) -> Result<(), Error> {
 fn one(
     lab: &mut Lab,
     bed: &Bed,
-    server: &mut Server,
+    (server, round): (&mut Server, usize),
     flood: &Flood,
     capacity: f64,
     random: &mut Random,
@@ -267,7 +270,6 @@ fn one(
     let (who, at) = (server.name.text(), flood.name.as_str());
     let flood_delivered = (said[0].sent as f64 * delivered).max(1.0);
     for (values, value) in [
-        (&mut found.capacity, capacity),
         (&mut found.rate, rate),
         (&mut found.dropped, 1.0 - beside),
         (&mut found.hits, of_delivered(&said[1])),
@@ -278,7 +280,7 @@ fn one(
         (&mut found.pss, pss_most as f64),
         (&mut found.answered, said[0].answered as f64 / flood_delivered),
     ] {
-        values.push(who, at, value);
+        values.push_at(who, at, round, value);
     }
     let told = |said: &Said| {
         json!({ "sent": said.sent, "answered": said.answered, "found": said.found, "failed": said.failed, "late": said.late,
@@ -323,7 +325,7 @@ fn report(lab: &mut Lab, found: &Found) {
             };
             vec![
                 who.clone(),
-                text(&found.capacity, 0, 1.0),
+                found.capacity.known(who, at).sign().to_owned() + &text(&found.capacity, 0, 1.0),
                 text(&found.rate, 0, 1.0),
                 text(&found.dropped, 1, 100.0),
                 text(&found.hits, 1, 100.0),
@@ -356,15 +358,12 @@ fn report(lab: &mut Lab, found: &Found) {
         let title = format!("{title}: share answered beside a flood");
         lab.record.charts.push(values.bars(&title, "share", &places, false));
     }
-    runs::change_targets(lab, "hits answered", |metric, who, at| {
-        match metric {
-            "hits answered" => found.hits.of(who, at),
-            "misses answered" => found.misses.of(who, at),
-            "upstream questions a flood query" => found.upstream.of(who, at),
-            "CPU a query" => found.cpu.of(who, at),
-            _ => &[],
-        }
-        .to_vec()
+    runs::change_targets(lab, "hits answered", |metric, who, at| match metric {
+        "hits answered" => found.hits.marked(who, at),
+        "misses answered" => found.misses.marked(who, at),
+        "upstream questions a flood query" => found.upstream.marked(who, at),
+        "CPU a query" => found.cpu.marked(who, at),
+        _ => Vec::new(),
     });
 }
 

@@ -53,19 +53,12 @@ pub fn measured(lab: &mut Lab, found: &Found) -> Values {
 /// Rates with more threads than cores over that with as many, one for each round that has both.
 fn crowded(found: &Found) -> Values {
     let mut ratios = Values::default();
-    let of = |name: &str, threads: usize| {
-        let (place, values) = (at(threads), &found.rates);
-        let marks = values.marks(name, &place).iter().copied();
-        values.of(name, &place).iter().copied().zip(marks).collect::<Vec<_>>()
-    };
     for subject in &SUBJECTS {
-        let full = of(subject.name, found.cores);
+        let full = found.rates.marked(subject.name, &at(found.cores));
         for &threads in found.threads.iter().filter(|&&threads| threads > found.cores) {
-            for (one, mark) in of(subject.name, threads) {
-                let of_round = full.iter().find(|(full, other)| other.round == mark.round && *full > 0.0);
-                if let Some((full, _)) = of_round {
-                    ratios.push_marked(subject.name, &at(threads), one / full, mark);
-                }
+            let place = at(threads);
+            for (ratio, mark) in runs::over(&found.rates.marked(subject.name, &place), &full) {
+                ratios.push_marked(subject.name, &place, ratio, mark);
             }
         }
     }
@@ -74,11 +67,11 @@ fn crowded(found: &Found) -> Values {
 
 fn targets(lab: &mut Lab, found: &Found, crowded: &Values) {
     let Some(&most) = found.threads.last() else { return };
-    let values = crowded.of("snapshot", &at(most));
+    let values = crowded.marked("snapshot", &at(most));
     if !values.is_empty() {
         let what =
             format!("snapshot: rate of {} over {} on {} cores", at(most), at(found.cores), found.cores);
-        lab.record.targets.push(runs::target(what, values, KEPT_LEAST));
+        lab.record.targets.push(runs::target(what, &values, KEPT_LEAST));
     }
 }
 

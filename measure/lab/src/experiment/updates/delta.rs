@@ -32,9 +32,10 @@ use crate::{
     data::Set,
     error::ServerProblem,
     experiment::{
-        Lab, Mark, Values, runs,
+        Lab, Mark, Marked, Values, runs,
         validity::{self, Gather, Heard},
     },
+    known::Known,
     recipe::{Case, Name},
 };
 
@@ -82,8 +83,13 @@ impl Gather for Found {
 }
 
 impl Found {
+    /// Adds what there is one of in a run of the recipe.
     fn push(&mut self, metric: &'static str, who: &str, at: &str, value: f64) {
-        self.values(metric).push(who, at, value);
+        self.push_marked(metric, who, at, (value, Mark::default()));
+    }
+
+    fn push_marked(&mut self, metric: &'static str, who: &str, at: &str, (value, mark): Marked) {
+        self.values(metric).push_marked(who, at, value, mark);
     }
 
     fn values(&mut self, metric: &'static str) -> &mut Values {
@@ -97,6 +103,16 @@ impl Found {
     fn of(&self, metric: &str, who: &str, at: &str) -> &[f64] {
         let values = self.by.iter().find(|(known, _)| *known == metric);
         values.map_or(&[], |(_, values)| values.of(who, at))
+    }
+
+    fn known(&self, metric: &str, who: &str, at: &str) -> Known {
+        let values = self.by.iter().find(|(known, _)| *known == metric);
+        values.map_or(Known::Exactly, |(_, values)| values.known(who, at))
+    }
+
+    fn marked(&self, metric: &str, who: &str, at: &str) -> Vec<Marked> {
+        let values = self.by.iter().find(|(known, _)| *known == metric);
+        values.map_or_else(Vec::new, |(_, values)| values.marked(who, at))
     }
 }
 
@@ -126,9 +142,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             lab.record.figures.extend(values.figures(metric, unit, more_is_better));
         }
     }
-    runs::change_targets(lab, "rate over the pack alone", |metric, who, at| {
-        found.of(metric, who, at).to_vec()
-    });
+    runs::change_targets(lab, "rate over the pack alone", |metric, who, at| found.marked(metric, who, at));
     Ok(())
 }
 
@@ -272,11 +286,11 @@ fn rates(
             for (what, queries) in sets {
                 // Now one is first, now the other.
                 let (over, pack) = if pair % 2 == 1 {
-                    let over = rate(lab, delta, queries)?;
-                    (over, rate(lab, alone, queries)?)
+                    let over = rate(lab, delta, pair, queries)?;
+                    (over, rate(lab, alone, pair, queries)?)
                 } else {
-                    let pack = rate(lab, alone, queries)?;
-                    (rate(lab, delta, queries)?, pack)
+                    let pack = rate(lab, alone, pair, queries)?;
+                    (rate(lab, delta, pair, queries)?, pack)
                 };
                 merged |= packs_of(delta) != *packs;
                 if merged {
@@ -284,12 +298,12 @@ fn rates(
                     break;
                 }
                 let at = format!("{}, {what}", case.name);
-                found.push("rate over the delta", who, &at, over);
-                found.push("rate of the pack alone", who, &at, pack);
-                if pack > 0.0 {
-                    found.push("rate over the pack alone", who, &at, over / pack);
+                found.push_marked("rate over the delta", who, &at, over);
+                found.push_marked("rate of the pack alone", who, &at, pack);
+                for ratio in runs::over(&[over], &[pack]) {
+                    found.push_marked("rate over the pack alone", who, &at, ratio);
                 }
-                lab.record.raw.push(json!({ "pair": pair, "at": at, "delta": over, "pack": pack }));
+                lab.record.raw.push(json!({ "pair": pair, "at": at, "delta": over.0, "pack": pack.0 }));
             }
             // Closed loops have no schedule.
             Ok(Heard::default())
@@ -310,12 +324,15 @@ fn discard_merged(lab: &mut Lab, when: &str) {
     lab.note(text);
 }
 
-fn rate(lab: &Lab, server: &mut Server, queries: &Path) -> Result<f64, Error> {
+/// Answers a second, in a pair of runs.
+fn rate(lab: &Lab, server: &mut Server, pair: usize, queries: &Path) -> Result<Marked, Error> {
     let numbers =
         [lab.effort.window.to_string(), lab.effort.run_seconds.to_string(), lab.effort.flows.to_string()];
     let words = ["--closed", &numbers[0], "--seconds", &numbers[1], "--flows", &numbers[2], "--trains"];
     let result = lab.load(server, queries, &words.map(str::to_owned))?;
-    Ok(result["outcome"]["answers_per_second"].as_f64().unwrap_or(0.0))
+    let outcome = &result["outcome"];
+    let mark = Mark::in_round(pair).known(validity::known_of(outcome));
+    Ok((outcome["answers_per_second"].as_f64().unwrap_or(0.0), mark))
 }
 
 /// Kills the server and starts it again, as often as there are runs.

@@ -14,7 +14,7 @@ use crate::{
     contender::Role,
     error,
     experiment::{
-        Lab, Mark, Values, interval_text,
+        Lab, Marked, Values, interval_text,
         runs::{self, Pair},
         table,
         validity::{self, Heard, gather_fields},
@@ -179,10 +179,10 @@ fn measure(
         found.limit_medians.push(LIMIT, &at, median);
         found.limit_cpu.push(LIMIT, &at, cpu);
     } else {
-        found.rates.push(label, &at, rate);
-        found.medians.push(label, &at, median);
-        found.slow.push(label, &at, number(&result["latency_us"]["p99"]));
-        found.cpu.push(label, &at, cpu);
+        found.rates.push_at(label, &at, round, rate);
+        found.medians.push_at(label, &at, round, median);
+        found.slow.push_at(label, &at, round, number(&result["latency_us"]["p99"]));
+        found.cpu.push_at(label, &at, round, cpu);
         *found.failed.entry((label.to_owned(), at.clone())).or_default() += failures(&result);
     }
     lab.record.raw.push(json!({
@@ -231,7 +231,9 @@ fn report(lab: &mut Lab, names_at: &[String], found: &Found) {
     let disk = ["rate", "median of a write"].map(|what| format!("{DISK}, {what}"));
     let mut alone = Values::default();
     for (what, values) in disk.iter().zip([&found.disk_rates, &found.disk_medians]) {
-        values.of(DISK, "").iter().for_each(|&value| alone.push(what, "", value));
+        for (value, mark) in values.marked(DISK, "") {
+            alone.push_marked(what, "", value, mark);
+        }
     }
     let median = |what: &str| statistics::median(alone.of(what, ""));
     let row = vec![format!("{:.0}", median(&disk[0])), format!("{:.1}", median(&disk[1]))];
@@ -245,9 +247,9 @@ fn report(lab: &mut Lab, names_at: &[String], found: &Found) {
     for (who, at) in
         found.medians.contenders().into_iter().flat_map(|who| names_at.iter().map(move |at| (who, at)))
     {
-        beyond(found, who, at)
-            .into_iter()
-            .for_each(|(value, mark)| beside_disk.push_marked(who, at, value, mark));
+        for (value, mark) in beyond(found, who, at) {
+            beside_disk.push_marked(who, at, value, mark);
+        }
     }
     record.figures.extend(beside_disk.figures(BEYOND, "us", false));
     record.figures.extend(found.cpu.figures("CPU an update", "us", false));
@@ -287,16 +289,16 @@ fn table_of(at: &str, rates: &[Figure], found: &Found) -> crate::record::Table {
 /// What the recipe wants, of values of the same round.
 fn targets(lab: &mut Lab, found: &Found) {
     runs::change_targets(lab, "rate", |metric, who, at| match metric {
-        "rate" => found.rates.of(who, at).to_vec(),
-        "p50" => found.medians.of(who, at).to_vec(),
-        BEYOND => beyond(found, who, at).into_iter().map(|(value, _)| value).collect(),
+        "rate" => found.rates.marked(who, at),
+        "p50" => found.medians.marked(who, at),
+        BEYOND => beyond(found, who, at),
         _ => Vec::new(),
     });
 }
 
 /// Medians less that of a write of the disk alone in the same round, where both count.
-fn beyond(found: &Found, who: &str, at: &str) -> Vec<(f64, Mark)> {
-    runs::subtract(&found.medians, (who, at), &found.disk_medians, (DISK, ""))
+fn beyond(found: &Found, who: &str, at: &str) -> Vec<Marked> {
+    runs::less(&found.medians.marked(who, at), &found.disk_medians.marked(DISK, ""))
 }
 
 /// Looks whether updates are kept before they are answered.

@@ -63,7 +63,7 @@ mod tests {
             let mut run = Found::default();
             run.rates.push("zonda", "here", rate);
             run.failed.insert("zonda".to_owned(), 2);
-            all.gather(run, Mark { round, is_at_least: false, shares: Some((0.01, 0.0)) });
+            all.gather(run, Mark { round, shares: Some((0.01, 0.0)), ..Mark::default() });
         }
         let marks = all.rates.marks("zonda", "here");
         let marks: Vec<_> = marks.iter().map(|mark| (mark.round, mark.shares)).collect();

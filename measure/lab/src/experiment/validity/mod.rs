@@ -27,13 +27,20 @@ pub use rules::{Bounds, Rule};
 pub use watch::{Conditions, Heard, Watch};
 
 use super::{Lab, Mark, usage};
-use crate::Error;
+use crate::{Error, known::Known, record::RuleCount};
 
 /// How often a run is made again at most: what disturbs for longer disturbs the next one too.
 pub const AGAIN_MAX: usize = 2;
 
 /// What a staircase says of its limit where the generator did not keep up.
 pub const GENERATOR_BEHIND: &str = "generator behind schedule";
+
+/// What is known of the rate of a closed loop, by what the generator said of it, as an object.
+pub fn known_of(outcome: &Value) -> Known {
+    let mut conditions = Conditions::default();
+    conditions.hear(Heard::of(outcome, false));
+    Known::at_least_if(conditions.is_limited)
+}
 
 /// What one run brought.
 pub struct Made<T> {
@@ -137,7 +144,7 @@ fn attempts<T>(
         let watch = Watch::begin(&lab.used_cores());
         let made = make(lab);
         let mut conditions = watch.end();
-        let (value, heard) = made.inspect_err(|_| lab.validity.failed())?;
+        let (value, heard) = made.inspect_err(|_| lab.validity.failed(attempt))?;
         conditions.hear(heard);
         let (broken, is_quick) = (bounds.broken(&conditions), lab.record.quick);
         let decision = match is_again {
@@ -166,7 +173,7 @@ fn attempts<T>(
 pub fn watched<T>(lab: &mut Lab, make: impl FnOnce(&mut Lab) -> Result<T, Error>) -> Result<T, Error> {
     let watch = Watch::begin(&lab.used_cores());
     let written_before = lab.record.raw.len();
-    let made = make(lab).inspect_err(|_| lab.validity.failed())?;
+    let made = make(lab).inspect_err(|_| lab.validity.failed(1))?;
     let conditions = watch.end();
     let broken = Bounds::of(lab).broken(&conditions);
     lab.validity.note(&broken);
@@ -213,7 +220,9 @@ pub fn finish(lab: &mut Lab) {
                 .to_owned(),
         );
     }
-    for rule in told.rules.iter().filter(|rule| rule.rule != Rule::Generator.name()) {
+    let is_mark =
+        |rule: &&RuleCount| [Rule::Generator, Rule::Losses].iter().any(|mark| mark.name() == rule.rule);
+    for rule in told.rules.iter().filter(|rule| !is_mark(rule)) {
         // Half of them is more than a quick look at the table of rules should have to find.
         let counts = rule.broken - rule.again - rule.discarded;
         if 2 * counts > told.runs {
