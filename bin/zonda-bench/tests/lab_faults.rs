@@ -63,7 +63,7 @@ fn recipe(further: &str) -> String {
         "title = 'Faults'\nmethod = 'None.'\nmeasure = 'rates'\ncontenders = ['zonda', 'nsd']\n\
          [[case]]\nname = 'net zone'\nzone = 'net'\nsize = 200\n\
          [full]\ntrials = 2\ntrial-seconds = 0.1\nwidth = 1.0\nrate-start = 2000.0\necho-spread = 10.0\n\
-         overtime-share = 1.0\nstolen-share = 1.0\nothers-share = 1.0\nflows = 64\nwarm-seconds = 0.1\nagreement = 20\nqueries = 1000\n\
+         overtime-share = 1.0\nstolen-share = 1.0\nothers-share = 1.0\nlatency-lateness-ms = 60000.0\nflows = 64\nwarm-seconds = 0.1\nagreement = 20\nqueries = 1000\n\
          timeout-ms = 3000\n{further}"
     )
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     Lab, Mark, Running, Values, table,
-    validity::{self, Judged, Made},
+    validity::{self, Bounds, Judged, Made},
 };
 use crate::{Error, known::Known, statistics};
 
@@ -38,7 +38,7 @@ pub fn run(
     let mut found =
         Latency { at: at.to_owned(), weakest, values: Default::default(), answered: Default::default() };
     let (mut random, began) = (Random::new(SEED), Instant::now());
-    let runs = lab.effort.latency_runs;
+    let (runs, bounds) = (lab.effort.latency_runs, Bounds::of(lab).of_latency());
     for run in 0..runs {
         let text = format!("latency, run {} of {runs} {at}", run + 1);
         lab.say_left(text.trim_end(), began, run, runs - run);
@@ -48,7 +48,7 @@ pub fn run(
             let mut failed = Vec::new();
             for (subject, server) in running.iter_mut() {
                 let label = format!("latency of {} at {rate:.0}/s, run {}", subject.label, run + 1);
-                let judged = validity::judged(lab, &label, |lab| {
+                let judged = validity::judged_by(lab, &bounds, &label, |lab| {
                     let outcome = lab.load(server, queries, &words(lab, rate))?["outcome"].take();
                     let raw = json!({
                         "latency_of": subject.label, "at": at, "rate": rate, "run": run + 1, "outcome": outcome,

@@ -234,3 +234,7 @@ impl Lab {
         self.bed.load()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, time::Instant};
 
 use bench::random::Random;
 
-use super::{Lab, Mark, Marked, Rounds, Values, validity, values};
+use super::{Lab, Mark, Marked, Rounds, Values, values};
 use crate::{Error, known::Known, recipe::Name, record::Target, statistics};
 
 /// Order of the runs.
 const SEED: u64 = 4;
 
-/// Makes all rounds of the effort, and spare ones; `run` makes one of the kind with that index, in the round with that number. A kind that
-/// fails is left out with a note.
+/// Makes all rounds of the effort, and spare ones; `run` makes one of the kind with that index, in the round with that number, and judges
+/// whether it counts ([`super::validity`]). A kind that fails is left out with a note.
 pub fn alternate(
     lab: &mut Lab,
     labels: &[String],
@@ -40,7 +40,7 @@ pub fn alternate_some(
             if !takes_part(lab, which, round) {
                 continue;
             }
-            match validity::watched(lab, |lab| run(lab, which, round)) {
+            match run(lab, which, round) {
                 Err(error @ (Error::Server { .. } | Error::Program { .. } | Error::Output { .. })) => {
                     lab.note(format!("{} is left out: {error}", labels[which]));
                     failed.push(which);

@@ -42,7 +42,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         }
         measure(lab, &case.name, &set.zones, &mut starts, &mut found)?;
     }
-    if found.contenders().is_empty() {
+    if lab.record.raw.is_empty() {
         return Err(Error::Nobody);
     }
     report(lab, &places, &found);

@@ -82,6 +82,20 @@ impl Values {
         self.by.entry(key).or_default().push(value);
     }
 
+    /// Adds the values of a run, which has one at most of each contender at a place. What is known of the run is known of each of them.
+    pub fn take_over(&mut self, run: &Values, mark: Mark) {
+        for (contender, at) in &run.order {
+            for (value, own) in run.of(contender, at).iter().zip(run.marks(contender, at)) {
+                self.push_marked(
+                    contender,
+                    at,
+                    *value,
+                    Mark { round: mark.round, shares: mark.shares, ..*own },
+                );
+            }
+        }
+    }
+
     /// Puts contenders into this order; they came in that of the first round.
     pub fn arrange(&mut self, contenders: &[String]) {
         self.order.sort_by_key(|(name, _)| contenders.iter().position(|known| known == name));

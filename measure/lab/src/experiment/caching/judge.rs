@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         Lab, Mark,
-        validity::{self, Decision, GENERATOR_BEHIND, Rule},
+        validity::{self, Bounds, Decision, GENERATOR_BEHIND, Rule},
     },
     Found, RELAY, RELAY_AGAIN, Spot,
     block::{Block, Walked},
@@ -51,7 +51,8 @@ pub fn judge(lab: &mut Lab, number: usize, spot: &Spot, block: &Block, found: &m
             OTHERS_SHARE_TOLD * 100.0
         ));
     }
-    if block.conditions.others > lab.effort.others_share {
+    // Time stolen is judged by trial: a staircase leaves out those that were disturbed.
+    if Bounds::of(lab).broken(&block.conditions).contains(&Rule::Others) {
         broken.push(Rule::Others);
         why.push(format!("other programs took {:.1} % of the cores' time", block.conditions.others * 100.0));
     }

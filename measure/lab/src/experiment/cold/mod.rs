@@ -12,7 +12,7 @@ mod report;
 mod turn;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     time::Duration,
@@ -20,7 +20,12 @@ use std::{
 
 use bench::query::Query;
 
-use super::{Lab, Values, internet::Internet, runs};
+use super::{
+    Lab, Mark, Values,
+    internet::Internet,
+    runs,
+    validity::{self, Gather, Heard},
+};
 use crate::{
     Error,
     agreement::{self, Answers},
@@ -62,12 +67,47 @@ struct Found {
     pss: Values,
     /// Response codes, by resolver and case.
     codes: BTreeMap<(String, String), BTreeMap<String, u64>>,
-    /// By case: questions a name in the first round.
+    /// By case: questions a name in the first round that counts.
     kinds: BTreeMap<String, Kinds>,
 }
 
 /// Label of the way and type, by resolver.
 type Kinds = BTreeMap<(String, String), BTreeMap<String, f64>>;
+
+impl Gather for Found {
+    fn gather(&mut self, run: Found, mark: Mark) {
+        let Found { questions, streams, trips, median, high, user, system, signatures, failed, pss, .. } =
+            run;
+        for (all, one) in [
+            (&mut self.questions, questions),
+            (&mut self.streams, streams),
+            (&mut self.trips, trips),
+            (&mut self.median, median),
+            (&mut self.high, high),
+            (&mut self.user, user),
+            (&mut self.system, system),
+            (&mut self.signatures, signatures),
+            (&mut self.failed, failed),
+            (&mut self.pss, pss),
+        ] {
+            all.gather(one, mark);
+        }
+        self.codes.gather(run.codes, mark);
+        for (case, kinds) in run.kinds {
+            add_kinds(self.kinds.entry(case).or_default(), kinds);
+        }
+    }
+}
+
+/// Adds the questions of a resolver that has none yet.
+fn add_kinds(all: &mut Kinds, one: Kinds) {
+    let known: BTreeSet<String> = all.values().flat_map(|by| by.keys().cloned()).collect();
+    for (kind, by) in one {
+        all.entry(kind).or_default().extend(by.into_iter().filter(|(who, _)| !known.contains(who)));
+    }
+    // A kind of which only resolvers that were known before had some.
+    all.retain(|_, by| !by.is_empty());
+}
 
 /// A case with its names.
 struct Spot<'a> {
@@ -121,12 +161,17 @@ fn measure(
     let mut answers: Vec<Option<Answers>> = contenders.iter().map(|_| None).collect();
     let takes_part = |lab: &Lab, which: usize, round| lab.takes_part(contenders[which], round);
     runs::alternate_some(lab, &labels, takes_part, |lab, which, round| {
-        let turn = turn::take(lab, &spot, contenders[which], internet, round)?;
-        found.take(lab, &spot, &turn, internet, round);
-        if round == 1 {
-            answers[which] = turn.answers;
-        }
-        Ok(())
+        let label = format!("{}, round {round}", labels[which]);
+        validity::gathered(lab, &label, round, found, |lab, found| {
+            let turn = turn::take(lab, &spot, contenders[which], internet, round)?;
+            found.take(lab, &spot, &turn, internet, round);
+            if round == 1 {
+                answers[which] = turn.answers;
+            }
+            // So many at a time: a closed loop has no schedule, and what was not answered is a result.
+            Ok(Heard::default())
+        })
+        .map(drop)
     })?;
     let answers: Vec<Answers> = answers.into_iter().flatten().collect();
     lab.agree(agreement::hold(&answers, &spot.sample), &case.name, &case.name);
@@ -146,7 +191,7 @@ fn queries(lab: &Lab, internet: &Internet, case: &Case, names: usize) -> Result<
 
 /// So many different lines, evenly of all, in an order that has nothing to do with that of the file.
 fn evenly(text: &str, count: usize) -> Vec<&str> {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     let all: Vec<&str> = text.lines().filter(|line| seen.insert(*line)).collect();
     let count = count.min(all.len());
     let mut some: Vec<&str> = (0..count).map(|at| all[at * all.len() / count]).collect();
@@ -186,7 +231,20 @@ fn median(values: &Values, who: &str, at: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::evenly;
+    use super::{Kinds, add_kinds, evenly};
+
+    #[test]
+    fn questions_are_those_of_the_first_round_that_counts() {
+        let kinds = |who: &str, kind: &str, count: f64| -> Kinds {
+            [(("root".to_owned(), kind.to_owned()), [(who.to_owned(), count)].into())].into()
+        };
+        let mut all = Kinds::new();
+        for (who, kind, count) in [("a", "NS", 1.0), ("a", "A", 9.0), ("b", "NS", 2.0), ("a", "NS", 8.0)] {
+            add_kinds(&mut all, kinds(who, kind, count));
+        }
+        let ns = [("a".to_owned(), 1.0), ("b".to_owned(), 2.0)];
+        assert_eq!(all, [(("root".to_owned(), "NS".to_owned()), ns.into())].into());
+    }
 
     #[test]
     fn names_are_asked_for_once_each() {

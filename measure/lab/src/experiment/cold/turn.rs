@@ -113,8 +113,8 @@ impl Found {
             *all.entry(code.clone()).or_default() += count.as_u64().unwrap_or(0);
         }
         *all.entry("no answer".to_owned()).or_default() += outcome["lost"].as_u64().unwrap_or(0);
+        self.take_kinds(who, at, names, book, internet);
         if round == 1 {
-            self.take_kinds(who, at, names, book, internet);
             let file = format!("questions-{who}-{}.tsv", at.replace([' ', ','], "-"));
             if book.is_whole
                 && let Some(folder) = lab.work.parent()

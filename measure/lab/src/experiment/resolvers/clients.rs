@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, path::PathBuf, thread, time::Duration};
 
 use serde_json::Value;
 
-use super::Lab;
+use super::{super::validity::Heard, Lab};
 use crate::{Error, contender::Server, error::ServerProblem, process::Process};
 
 /// How often is looked whether all have ended, and what a server takes meanwhile.
@@ -49,6 +49,8 @@ pub struct Said {
     pub p99_ms: f64,
     /// How long they asked.
     pub seconds: f64,
+    /// Of their generator; what is lost is a result.
+    pub heard: Heard,
 }
 
 impl Said {
@@ -65,6 +67,7 @@ impl Said {
             median_ms: ms("p50"),
             p99_ms: ms("p99"),
             seconds: outcome["seconds"].as_f64().unwrap_or(0.0),
+            heard: Heard::of(outcome, false),
         }
     }
 

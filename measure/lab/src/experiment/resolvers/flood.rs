@@ -25,7 +25,12 @@ use crate::{
     bed::{Crowd, DNS_PORT, Slow},
     contender::{Resolving, Server},
     data::{Little, Places, Shape},
-    experiment::{Lab, Mark, Values, caching::authorities, runs, table, validity},
+    experiment::{
+        Lab, Mark, Values,
+        caching::authorities,
+        runs, table,
+        validity::{self, Heard, gather_fields},
+    },
     known::Known,
     process::Cpu,
     recipe::{Flood, Name, VICTIMS_MAX, Victims},
@@ -91,6 +96,8 @@ struct Found {
     answered: Values,
 }
 
+gather_fields!(Found: capacity, rate, dropped, hits, misses, latency, upstream, cpu, pss, answered);
+
 /// Measures all contenders under all floods.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let crowd = lab.bed.crowd()?;
@@ -129,7 +136,15 @@ fn contender(
     let subject = resolver(lab, name, bed.little.role, resolving);
     let mut server = lab.start(&subject, &bed.little.nothing)?;
     fill(lab, &mut server, &bed.known)?;
-    let (capacity, known) = capacity(lab, &mut server, random)?;
+    let (mut found_capacity, label) = (Values::default(), format!("{}, round {}", name.text(), round + 1));
+    validity::gathered(lab, &format!("{label}, capacity"), round, &mut found_capacity, |lab, found| {
+        let (capacity, known) = capacity(lab, &mut server, random)?;
+        found.push_marked(name.text(), "", capacity, Mark::in_round(round).known(known));
+        lab.record.raw.push(json!({ "capacity_of": name.text(), "capacity": capacity }));
+        Ok(Heard::default())
+    })?;
+    // Floods are so many times what it can do: without that there are none in this round.
+    let Some(&(capacity, mark)) = found_capacity.marked(name.text(), "").first() else { return Ok(()) };
     lab.say(&format!("{}: {capacity:.0} answers a second that deny", name.text()));
     let is_quick = lab.record.quick;
     for flood in lab.recipe.floods.clone() {
@@ -137,10 +152,11 @@ fn contender(
         if is_quick && flood.full_only {
             continue;
         }
-        quiet(lab, bed)?;
-        one(lab, bed, (&mut server, round), &flood, capacity, random, found)?;
-        let mark = Mark::in_round(round).known(known);
-        found.capacity.push_marked(name.text(), &flood.name, capacity, mark);
+        validity::gathered(lab, &format!("{label}, {}", flood.name), round, found, |lab, found| {
+            quiet(lab, bed)?;
+            found.capacity.push_marked(name.text(), &flood.name, capacity, mark);
+            one(lab, bed, (&mut server, round), &flood, capacity, random, found)
+        })?;
     }
     Ok(())
 }
@@ -203,7 +219,7 @@ fn one(
     capacity: f64,
     random: &mut Random,
     found: &mut Found,
-) -> Result<(), Error> {
+) -> Result<Heard, Error> {
     let seconds = lab.effort.run_seconds;
     let has_flood = flood.servers != Victims::None;
     let rate = if has_flood { (capacity * TIMES).max(1.0) } else { 1.0 };
@@ -277,7 +293,8 @@ fn one(
         "attackers": told(&said[0]), "hits": told(&said[1]), "misses": told(&said[2]),
         "receive_octets": lab.bed.receive_octets(port),
     }));
-    Ok(())
+    // That attackers do not keep their pace is no matter: what they sent is counted.
+    Ok(said[1].heard.and(said[2].heard))
 }
 
 fn since(after: Cpu, before: Cpu) -> Cpu {

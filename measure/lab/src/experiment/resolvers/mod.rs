@@ -21,7 +21,7 @@ use std::{net::Ipv4Addr, path::PathBuf};
 use bench::random::Random;
 use clients::{Clients, Said};
 
-use super::{Lab, Rounds, Subject, caching::authorities, validity};
+use super::{Lab, Rounds, Subject, caching::authorities};
 use crate::{
     Error,
     contender::{Bounds, Resolving, Role, Server},
@@ -91,7 +91,8 @@ fn fill(lab: &Lab, server: &mut Server, queries: &std::path::Path) -> Result<(u6
     Ok((answered, seconds))
 }
 
-/// Runs what measures one contender, one after the other, in each round; who fails is left out with a note.
+/// Runs what measures one contender, one after the other, in each round and in random order, so that none is always after the same one; who fails is left
+/// out with a note. `measure` judges what it measures ([`super::validity`]).
 fn each(
     lab: &mut Lab,
     mut measure: impl FnMut(&mut Lab, Name, usize) -> Result<(), Error>,
@@ -99,10 +100,12 @@ fn each(
     let began = std::time::Instant::now();
     let (planned, mut rounds) = (lab.effort.runs, Rounds::new(lab.effort.runs));
     let (mut names, mut done) = (lab.names.clone(), 0);
+    let mut order = Random::new(SEED);
     let all: usize =
         (1..=planned).map(|round| names.iter().filter(|&&name| lab.takes_part(name, round)).count()).sum();
     while let Some(round) = rounds.next(lab).map(|number| number - 1) {
         let mut left = Vec::new();
+        order.shuffle(&mut names);
         for &name in &names {
             lab.go_on()?;
             if !lab.takes_part(name, round + 1) {
@@ -111,7 +114,7 @@ fn each(
             }
             let text = format!("{}, round {} of {}", name.text(), round + 1, rounds.count());
             lab.say_left(&text, began, done, all.saturating_sub(done));
-            match validity::watched(lab, |lab| measure(lab, name, round)) {
+            match measure(lab, name, round) {
                 Ok(()) => left.push(name),
                 Err(error @ (Error::Server { .. } | Error::Program { .. } | Error::Output { .. })) => {
                     lab.note(format!("{} is left out: {error}", name.text()));
@@ -124,4 +127,30 @@ fn each(
         lab.record.blocks.kept += 1;
     }
     if lab.record.raw.is_empty() { Err(Error::Nobody) } else { Ok(()) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::{super::tests::lab, *};
+
+    #[test]
+    fn turns_differ_from_round_to_round() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lab = lab(folder.path(), crate::recipe::text("restart").unwrap(), "");
+        (lab.effort.runs, lab.effort.peer_runs) = (6, 6);
+        lab.names = vec![Name::Zonda, Name::Unbound, Name::Named];
+        let mut turns: Vec<Vec<&str>> = vec![Vec::new(); 6];
+        each(&mut lab, |lab, name, round| {
+            turns[round].push(name.text());
+            lab.record.raw.push(serde_json::json!({}));
+            Ok(())
+        })
+        .unwrap();
+        assert!(turns.iter().any(|round| *round != turns[0]), "{turns:?}");
+        for round in &mut turns {
+            round.sort_unstable();
+            assert_eq!(*round, ["named", "unbound", "zonda"]);
+        }
+    }
 }

@@ -25,7 +25,12 @@ use crate::{
     Error,
     contender::{self, Resolving, Server, is_setting},
     data::{Little, Places, Shape},
-    experiment::{Lab, Values, caching::authorities, runs, table},
+    experiment::{
+        Lab, Values,
+        caching::authorities,
+        runs, table,
+        validity::{self, Heard, gather_fields},
+    },
     place::Place,
     process,
     recipe::Name,
@@ -75,6 +80,8 @@ struct Found {
     pss_after: Values,
 }
 
+gather_fields!(Found: first_answer, first_hit, kept, before, after, end, written, pss_before, pss_after);
+
 /// Measures all contenders.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let [parent, known] = lab.bed.upstreams()?;
@@ -99,7 +106,13 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     };
     lab.record.notes.push(format!("{count} names below {ZONES} zones"));
     let mut found = Found::default();
-    each(lab, |lab, name, round| measure(lab, &bed, (name, round), &mut found))?;
+    each(lab, |lab, name, round| {
+        let label = format!("{}, round {}", name.text(), round + 1);
+        validity::gathered(lab, &label, round, &mut found, |lab, found| {
+            measure(lab, &bed, (name, round), found)
+        })
+        .map(drop)
+    })?;
     report(lab, &found);
     Ok(())
 }
@@ -109,7 +122,12 @@ fn rate(lab: &Lab) -> f64 {
     lab.effort.rate_start
 }
 
-fn measure(lab: &mut Lab, bed: &Bed, (name, round): (Name, usize), found: &mut Found) -> Result<(), Error> {
+fn measure(
+    lab: &mut Lab,
+    bed: &Bed,
+    (name, round): (Name, usize),
+    found: &mut Found,
+) -> Result<Heard, Error> {
     let cache_octets = (lab.effort.queries as u64 * OCTETS_A_NAME).max(Resolving::default().cache_octets);
     let resolving = Resolving { keeps: true, cache_octets, ..Resolving::default() };
     let subject = resolver(lab, name, bed.little.role, resolving);
@@ -117,6 +135,7 @@ fn measure(lab: &mut Lab, bed: &Bed, (name, round): (Name, usize), found: &mut F
     let (filled, fill_seconds) = fill(lab, &mut server, &bed.fill)?;
     let arrived = authorities::counted(lab, &bed.known)?;
     let said = ask(lab, &mut server, &bed.before)?;
+    let heard = said.heard;
     let before = share(&said, authorities::counted(lab, &bed.known)?.saturating_sub(arrived));
     let pss_before = server.process.pss();
     let ending = Instant::now();
@@ -163,7 +182,7 @@ fn measure(lab: &mut Lab, bed: &Bed, (name, round): (Name, usize), found: &mut F
         "first_hit_ms": first.hit_ms, "asked_until_hit": first.asked, "pss_before": pss_before, "pss_after": pss_after,
         "arrived_after": arrived, "loaded_seconds": first.loading.is_some().then_some(loaded_seconds),
     }));
-    Ok(())
+    Ok(heard.and(said.heard))
 }
 
 /// Clients that ask for names in a file.

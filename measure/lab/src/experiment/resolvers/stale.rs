@@ -24,7 +24,10 @@ use crate::{
     bed::{Crowd, Gone},
     contender::{self, Resolving, Server},
     data::{Little, Places, Shape},
-    experiment::{Lab, Mark, Values, runs, table},
+    experiment::{
+        Lab, Mark, Values, runs, table,
+        validity::{self, Heard, gather_fields},
+    },
     known::Known,
     recipe::Name,
     statistics,
@@ -74,6 +77,8 @@ struct Found {
     all_fresh: Values,
 }
 
+gather_fields!(Found: share, median, p99, upstream, first_fresh, all_fresh);
+
 /// Measures all contenders.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let crowd = lab.bed.crowd()?;
@@ -122,47 +127,63 @@ impl Authorities {
 fn contender(lab: &mut Lab, bed: &Bed, (name, round): (Name, usize), found: &mut Found) -> Result<(), Error> {
     let mut version = 0;
     let mut authorities = Authorities::start(lab, bed, version)?;
+    for (at, way) in WAYS {
+        let label = format!("{}, {at}, round {}", name.text(), round + 1);
+        validity::gathered(lab, &label, round, found, |lab, found| {
+            one(lab, bed, name, (at, way), (&mut authorities, &mut version), found)
+        })?;
+    }
+    Ok(())
+}
+
+/// One way. The servers come back with the other version of the data.
+fn one(
+    lab: &mut Lab,
+    bed: &Bed,
+    name: Name,
+    (at, way): (&str, Option<Gone>),
+    (authorities, version): (&mut Authorities, &mut usize),
+    found: &mut Found,
+) -> Result<Heard, Error> {
     let resolving = Resolving { serves_stale: true, ..Resolving::default() };
     let subject = resolver(lab, name, bed.little[0].role, resolving);
     let servers = [bed.places.parent, bed.places.known];
-    for (at, way) in WAYS {
-        // Anew each time: some give what has expired for a while after a failure without asking anybody, and would do so in the next way still.
-        let mut server = lab.start(&subject, &bed.little[0].nothing)?;
-        fill(lab, &mut server, &bed.queries)?;
-        thread::sleep(EXPIRED);
-        if let Some(way) = way {
-            bed.crowd.take_away(&servers, way)?;
-        }
-        authorities.end();
-        let outage = outage(lab, bed, &mut server, way);
-        version = 1 - version;
-        authorities = Authorities::start(lab, bed, version)?;
-        if way.is_some() {
-            bed.crowd.put_back(&servers)?;
-        }
-        let (said, upstream) = outage?;
-        let back = back(lab, bed, &server, version)?;
-        let who = name.text();
-        for (values, value) in [
-            (&mut found.share, Some(said.share())),
-            (&mut found.median, Some(said.median_ms)),
-            (&mut found.p99, Some(said.p99_ms)),
-            (&mut found.upstream, upstream.map(|count| count as f64 / said.sent.max(1) as f64)),
-        ] {
-            value.into_iter().for_each(|value| values.push_at(who, at, round, value));
-        }
-        for (values, value) in [(&mut found.first_fresh, back.first), (&mut found.all_fresh, back.all)] {
-            let (value, known) = within(value, lab.effort.warm_seconds);
-            values.push_marked(who, at, value, Mark::in_round(round).known(known));
-        }
-        lab.record.raw.push(json!({
-            "stale_of": who, "at": at, "sent": said.sent, "found": said.found, "failed": said.failed, "late": said.late,
-            "median_ms": said.median_ms, "p99_ms": said.p99_ms, "upstream": upstream,
-            "first_fresh_seconds": back.first, "all_fresh_seconds": back.all, "not_fresh_after_first": back.others,
-            "last_not_fresh_seconds": back.last_other,
-        }));
+    // Anew each time: some give what has expired for a while after a failure without asking anybody, and would do so in the next way still.
+    let mut server = lab.start(&subject, &bed.little[0].nothing)?;
+    fill(lab, &mut server, &bed.queries)?;
+    thread::sleep(EXPIRED);
+    if let Some(way) = way {
+        bed.crowd.take_away(&servers, way)?;
     }
-    Ok(())
+    authorities.end();
+    let outage = outage(lab, bed, &mut server, way);
+    *version = 1 - *version;
+    *authorities = Authorities::start(lab, bed, *version)?;
+    if way.is_some() {
+        bed.crowd.put_back(&servers)?;
+    }
+    let (said, upstream) = outage?;
+    let back = back(lab, bed, &server, *version)?;
+    let who = name.text();
+    for (values, value) in [
+        (&mut found.share, Some(said.share())),
+        (&mut found.median, Some(said.median_ms)),
+        (&mut found.p99, Some(said.p99_ms)),
+        (&mut found.upstream, upstream.map(|count| count as f64 / said.sent.max(1) as f64)),
+    ] {
+        value.into_iter().for_each(|value| values.push(who, at, value));
+    }
+    for (values, value) in [(&mut found.first_fresh, back.first), (&mut found.all_fresh, back.all)] {
+        let (value, known) = within(value, lab.effort.warm_seconds);
+        values.push_marked(who, at, value, Mark::default().known(known));
+    }
+    lab.record.raw.push(json!({
+        "stale_of": who, "at": at, "sent": said.sent, "found": said.found, "failed": said.failed, "late": said.late,
+        "median_ms": said.median_ms, "p99_ms": said.p99_ms, "upstream": upstream,
+        "first_fresh_seconds": back.first, "all_fresh_seconds": back.all, "not_fresh_after_first": back.others,
+        "last_not_fresh_seconds": back.last_other,
+    }));
+    Ok(said.heard)
 }
 
 /// Clients while all is gone; with how often servers were asked, where that can be counted.

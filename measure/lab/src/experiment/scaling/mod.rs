@@ -12,9 +12,12 @@ mod validate;
 use std::time::Duration;
 
 use bench::host::sharing::{self, Sharing};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Lab, Values, runs};
+use super::{
+    Lab, Values, runs,
+    validity::{self, Heard, Judged, Made, gather_fields},
+};
 use crate::{Error, place, place::Place, process, record::Contender};
 
 use output::Output;
@@ -46,6 +49,15 @@ const REPETITIONS_QUICK: usize = 2;
 /// Threads that the engine takes at most.
 const THREADS_MAX: usize = 256;
 
+/// Values of all runs.
+#[derive(Default)]
+struct Measured {
+    rates: Values,
+    cpu: Values,
+}
+
+gather_fields!(Measured: rates, cpu);
+
 /// What was measured.
 struct Found {
     rates: Values,
@@ -61,6 +73,11 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let (sharing, inputs) = inputs(lab)?;
     let found = measure(lab)?;
     lab.go_on()?;
+    if inputs.0.is_empty() {
+        lab.note("nothing is simulated: no measurement of what cores pay counts".to_owned());
+        report::measured(lab, &found);
+        return Ok(());
+    }
     lab.say("simulations");
     lab.record.raw.push(json!({ "inputs": inputs.json() }));
     note_inputs(lab, &sharing, &found);
@@ -70,7 +87,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     validate::validate(lab, effort)
 }
 
-/// What the models know, measured several times; and the last of what cores pay.
+/// What the models know, of each time it was measured that counts; and the last of what cores pay.
 fn inputs(lab: &mut Lab) -> Result<(Sharing, Repeated), Error> {
     let repetitions = if lab.record.quick { REPETITIONS_QUICK } else { REPETITIONS };
     let (mut last, mut all) = (Sharing::default(), Vec::new());
@@ -79,10 +96,19 @@ fn inputs(lab: &mut Lab) -> Result<(Sharing, Repeated), Error> {
         lab.say(&format!(
             "what cores pay for what they share, and the profile of the locks, {number} of {repetitions}"
         ));
-        last = sharing::measure(&place::cores(), SHARING_TIME);
-        let (mutex, paper, bind9) = (profile(lab, "mutex")?, profile(lab, "paper")?, profile(lab, "bind9")?);
-        lab.record.raw.push(json!({ "sharing": last.json() }));
-        all.push(Inputs::of(&last, &mutex, &paper, &bind9));
+        let label = format!("inputs of the simulation, {number}");
+        let judged = validity::judged(lab, &label, |lab| {
+            let sharing = sharing::measure(&place::cores(), SHARING_TIME);
+            let (mutex, paper, bind9) =
+                (profile(lab, "mutex")?, profile(lab, "paper")?, profile(lab, "bind9")?);
+            let raw = json!({ "sharing": sharing.json() });
+            let value = (Inputs::of(&sharing, &mutex, &paper, &bind9), sharing);
+            Ok(Made { value, raw, outcome: Value::Null, answers_all: false })
+        })?;
+        if let Some(Judged { value: (inputs, sharing), .. }) = judged {
+            all.push(inputs);
+            last = sharing;
+        }
     }
     Ok((last, Repeated(all)))
 }
@@ -142,18 +168,28 @@ fn measure(lab: &mut Lab) -> Result<Found, Error> {
         command: command(lab, &SUBJECTS[4], cores, &[]).split_off(1),
         settings: String::new(),
     });
-    let mut found = Found { rates: Values::default(), cpu: Values::default(), threads, cores };
+    let mut measured = Measured::default();
     runs::alternate(lab, &labels, |lab, which, run| {
         let (subject, count) = kinds[which];
-        let output = engine(lab, subject, count, &[])?;
-        found.rates.push_at(subject.name, &at(count), run, output.rate);
-        found.cpu.push_at(subject.name, &at(count), run, output.cpu_us_per_query);
-        lab.record.raw.push(json!({
-            "protection": subject.name, "threads": count, "run": run, "rate": output.rate,
-            "cpu_us_per_query": output.cpu_us_per_query,
-        }));
-        Ok(())
+        validity::gathered(
+            lab,
+            &format!("{}, round {run}", labels[which]),
+            run,
+            &mut measured,
+            |lab, found| {
+                let output = engine(lab, subject, count, &[])?;
+                found.rates.push(subject.name, &at(count), output.rate);
+                found.cpu.push(subject.name, &at(count), output.cpu_us_per_query);
+                lab.record.raw.push(json!({
+                    "protection": subject.name, "threads": count, "run": run, "rate": output.rate,
+                    "cpu_us_per_query": output.cpu_us_per_query,
+                }));
+                Ok(Heard::default())
+            },
+        )
+        .map(drop)
     })?;
+    let mut found = Found { rates: measured.rates, cpu: measured.cpu, threads, cores };
     let names: Vec<String> = SUBJECTS.iter().map(|subject| subject.name.to_owned()).collect();
     let places: Vec<String> = found.threads.iter().map(|&count| at(count)).collect();
     let places: Vec<&str> = places.iter().map(String::as_str).collect();

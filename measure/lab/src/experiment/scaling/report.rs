@@ -20,15 +20,11 @@ const KEPT_LEAST: f64 = 0.9;
 
 /// Adds all of it to the record.
 pub fn report(lab: &mut Lab, sharing: &Sharing, inputs: &Inputs, found: &Found, curves: &[Curve]) {
-    let crowded = crowded(found);
+    let crowded = measured(lab, found);
     let residuals = residual::residuals(found, curves);
     residual::notes(&residuals).into_iter().for_each(|note| lab.note(note));
-    targets(lab, found, &crowded);
     let flows = lab.effort.flows;
     let record = &mut lab.record;
-    record.figures.extend(found.rates.figures("rate", "/s", true));
-    record.figures.extend(found.cpu.figures("CPU a query", "us", false));
-    record.figures.extend(crowded.figures("rate over that with a thread a core", "", true));
     record.charts.push(rates(found, curves, &residuals));
     record.charts.extend(residual::chart(&residuals));
     record.charts.push(growth(curves, &residuals, flows));
@@ -43,7 +39,18 @@ pub fn report(lab: &mut Lab, sharing: &Sharing, inputs: &Inputs, found: &Found, 
     ]);
 }
 
-/// Rates with more threads than cores over that with as many, round by round.
+/// Adds the figures and targets of what was measured; returns rates with more threads than cores over that with as many.
+pub fn measured(lab: &mut Lab, found: &Found) -> Values {
+    let crowded = crowded(found);
+    targets(lab, found, &crowded);
+    let record = &mut lab.record;
+    record.figures.extend(found.rates.figures("rate", "/s", true));
+    record.figures.extend(found.cpu.figures("CPU a query", "us", false));
+    record.figures.extend(crowded.figures("rate over that with a thread a core", "", true));
+    crowded
+}
+
+/// Rates with more threads than cores over that with as many, one for each round that has both.
 fn crowded(found: &Found) -> Values {
     let mut ratios = Values::default();
     for subject in &SUBJECTS {

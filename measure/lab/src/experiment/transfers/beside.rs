@@ -21,7 +21,10 @@ use serde_json::{Value, json};
 use wire::NameBuf;
 
 use super::{
-    super::{Lab, Mark, Values, interval_text, point, runs, table, validity},
+    super::{
+        Lab, Mark, Values, interval_text, point, runs, table,
+        validity::{self, Heard, gather_fields},
+    },
     histories,
 };
 use crate::{
@@ -63,6 +66,8 @@ struct Found {
     cpu: Values,
 }
 
+gather_fields!(Found: rates, ratios, served, cpu);
+
 /// Measures all secondaries at all rates of changes.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let (mut places, mut ways) = (Vec::new(), Vec::new());
@@ -90,7 +95,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             result => result?,
         }
     }
-    if found.rates.contenders().is_empty() {
+    if lab.record.raw.is_empty() {
         return Err(Error::Nobody);
     }
     let order: Vec<String> = lab.names.iter().map(|name| name.text().to_owned()).collect();
@@ -127,47 +132,49 @@ fn measure(lab: &mut Lab, way: &Way, case: &Case, set: &Set, found: &mut Found) 
     lab.wait_current(&mut server, &[(apex.clone(), first)], None)?;
     lab.warm(&mut server, &set.queries)?;
     let who = way.name.text();
-    for (pair, rate) in pairs(lab, way, case) {
-        // Now one is first, now the other: a machine that becomes slower favours neither.
-        let mut run = |rate| -> Result<Run, Error> {
-            let run = beside(lab, &mut server, set, &feeder, (&apex, rate), &churn)?;
-            // What is still on its way must not be in the next run.
-            let last = churn.lock().unwrap_or_else(PoisonError::into_inner).serial;
-            let mut notices = Notices::new(&feeder, server.address, [apex.clone()]);
-            lab.wait_current(&mut server, &[(apex.clone(), last)], Some(&mut notices))?;
-            Ok(run)
-        };
-        let (none, some) = if pair % 2 == 1 {
-            let none = run(0)?;
-            (none, run(rate)?)
-        } else {
-            let some = run(rate)?;
-            (run(0)?, some)
-        };
+    for (round, pair, rate) in pairs(lab, way, case) {
         let place = at(case, way.keeps, Some(rate));
-        let of = |run: &Run| (run.rate, Mark::in_round(pair).known(run.known));
-        // Of no changes there are as many in a pair as there are rates, each a value of its own.
-        let alone = at(case, way.keeps, Some(0));
-        let number = found.rates.of(who, &alone).len();
-        found.rates.push_marked(who, &alone, none.rate, Mark::in_round(number).known(none.known));
-        found.rates.push_marked(who, &place, some.rate, of(&some).1);
-        for (ratio, mark) in runs::over(&[of(&some)], &[of(&none)]) {
-            found.ratios.push_marked(who, &place, ratio, mark);
-        }
-        found.served.push_at(who, &place, pair, some.served);
-        let more = (some.cpu_an_answer - none.cpu_an_answer) * some.rate / f64::from(rate) * 1e6;
-        found.cpu.push_at(who, &place, pair, more);
-        lab.record.raw.push(json!({
-            "ixfr_into": who, "at": place, "pair": pair, "none": none.outcome, "changes": some.outcome,
-            "published": some.published, "served_at_the_end": some.served,
-        }));
+        validity::gathered(lab, &format!("{who}, {place}, pair {pair}"), round, found, |lab, found| {
+            // Now one is first, now the other: a machine that becomes slower favours neither.
+            let mut run = |rate| -> Result<Run, Error> {
+                let run = beside(lab, &mut server, set, &feeder, (&apex, rate), &churn)?;
+                // What is still on its way must not be in the next run.
+                let last = churn.lock().unwrap_or_else(PoisonError::into_inner).serial;
+                let mut notices = Notices::new(&feeder, server.address, [apex.clone()]);
+                lab.wait_current(&mut server, &[(apex.clone(), last)], Some(&mut notices))?;
+                Ok(run)
+            };
+            let (none, some) = if pair % 2 == 1 {
+                let none = run(0)?;
+                (none, run(rate)?)
+            } else {
+                let some = run(rate)?;
+                (run(0)?, some)
+            };
+            let of = |run: &Run| (run.rate, Mark::in_round(pair).known(run.known));
+            found.rates.push_marked(who, &at(case, way.keeps, Some(0)), none.rate, of(&none).1);
+            found.rates.push_marked(who, &place, some.rate, of(&some).1);
+            for (ratio, mark) in runs::over(&[of(&some)], &[of(&none)]) {
+                found.ratios.push_marked(who, &place, ratio, mark);
+            }
+            found.served.push(who, &place, some.served);
+            let cpu = (some.cpu_an_answer - none.cpu_an_answer) * some.rate / f64::from(rate) * 1e6;
+            found.cpu.push(who, &place, cpu);
+            lab.record.raw.push(json!({
+                "ixfr_into": who, "at": place, "pair": pair, "none": none.outcome, "changes": some.outcome,
+                "published": some.published, "served_at_the_end": some.served,
+            }));
+            // Closed loops have no schedule.
+            Ok(Heard::default())
+        })?;
     }
     lab.record.blocks.kept += 1;
     Ok(())
 }
 
-/// Pairs of runs: all rates in turn, and then those again of which something is wanted, until they have as many as that takes.
-fn pairs(lab: &Lab, way: &Way, case: &Case) -> Vec<(usize, u32)> {
+/// Pairs of runs, each with a number of its own that all servers have in common, its number among those at that rate, and the rate: all rates
+/// in turn, and then those again of which something is wanted, until they have as many as that takes.
+fn pairs(lab: &Lab, way: &Way, case: &Case) -> Vec<(usize, usize, u32)> {
     let rates = &lab.recipe.changes.rates;
     let is_wanted = |rate: u32| {
         let place = at(case, way.keeps, Some(rate));
@@ -180,7 +187,8 @@ fn pairs(lab: &Lab, way: &Way, case: &Case) -> Vec<(usize, u32)> {
     let most = rates.iter().map(|&rate| count(rate)).max().unwrap_or(0);
     (1..=most)
         .flat_map(|pair| {
-            rates.iter().filter(move |&&rate| pair <= count(rate)).map(move |&rate| (pair, rate))
+            let of_pair = rates.iter().enumerate().filter(move |(_, rate)| pair <= count(**rate));
+            of_pair.map(move |(at, &rate)| (pair * rates.len() + at, pair, rate))
         })
         .collect()
 }

@@ -29,8 +29,9 @@ use wire::NameBuf;
 
 use super::{
     super::{
-        Lab, Values, interval_text, runs, table,
+        Lab, Mark, Values, interval_text, runs, table,
         updates::{LIMIT, Place, Taker},
+        validity::{self, Gather, Heard},
     },
     apexes, histories,
 };
@@ -107,13 +108,18 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     runs::alternate(lab, &labels, |lab, which, round| {
         let way = &ways[which];
         let place = &places[way.case];
-        match (way.direction, way.name) {
-            (Direction::Out, None) => feeder_out(lab, place, round, &mut found),
-            (Direction::Out, Some(name)) => out(lab, name, place, round, &mut found),
-            (Direction::ChangesOut, Some(name)) => changes_out(lab, name, place, round, &mut found),
-            (Direction::In, Some(name)) => take_in(lab, name, place, round, &mut found),
-            (_, None) => Ok(()),
-        }
+        let label = format!("{}, round {round}", labels[which]);
+        validity::gathered(lab, &label, round, &mut found, |lab, found| {
+            match (way.direction, way.name) {
+                (Direction::Out, None) => feeder_out(lab, place, round, found),
+                (Direction::Out, Some(name)) => out(lab, name, place, round, found),
+                (Direction::ChangesOut, Some(name)) => changes_out(lab, name, place, round, found),
+                (Direction::In, Some(name)) => take_in(lab, name, place, round, found),
+                (_, None) => Ok(()),
+            }
+            .map(|()| Heard::default())
+        })
+        .map(drop)
     })?;
     report(lab, &places, &mut found);
     Ok(())
@@ -150,6 +156,12 @@ impl Found {
 
     fn of(&self, metric: &str, who: &str, at: &str) -> &[f64] {
         self.by.get(metric).map_or(&[], |values| values.of(who, at))
+    }
+}
+
+impl Gather for Found {
+    fn gather(&mut self, run: Found, mark: Mark) {
+        self.by.gather(run.by, mark);
     }
 }
 

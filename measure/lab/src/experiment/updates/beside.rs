@@ -12,7 +12,10 @@ use super::{LIMIT, Taker, failures, key_words, script::Script};
 use crate::{
     Error, contender,
     data::Set,
-    experiment::{Lab, Mark, Marked, Values, interval_text, point, rates, runs, table, validity},
+    experiment::{
+        Lab, Mark, Marked, Values, interval_text, point, rates, runs, table,
+        validity::{self, Heard, gather_fields},
+    },
     known::Known,
     recipe::{Case, Name},
     record::{Chart, Figure, Role, Series},
@@ -57,6 +60,8 @@ struct Found {
     failed: BTreeMap<(String, String), u64>,
 }
 
+gather_fields!(Found: rates, ratios, lost, lost_queries, cpu, accepted, failed);
+
 /// Measures all contenders with all rates of updates.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let names = lab.able(contender::Role::Dynamic { is_signed: true }, "");
@@ -76,11 +81,15 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     runs::alternate(lab, &labels, |lab, which, round| {
         let way = &ways[which];
         let place = &mut places[way.case];
-        place.script.rewind();
-        match way.name {
-            Some(name) => measure(lab, name, way.workers, place, &paces, round, &mut found),
-            None => measure_limit(lab, place, &paces, round, &mut found),
-        }
+        let label = format!("{}, round {round}", labels[which]);
+        validity::gathered(lab, &label, round, &mut found, |lab, found| {
+            place.script.rewind();
+            match way.name {
+                Some(name) => measure(lab, name, way.workers, place, &paces, round, found),
+                None => measure_limit(lab, place, &paces, round, found).map(|()| Heard::default()),
+            }
+        })
+        .map(drop)
     })?;
     let cases: Vec<String> = places.into_iter().map(|place| place.case.name).collect();
     let order: Vec<String> = names.iter().map(|name| name.text().to_owned()).collect();
@@ -162,13 +171,13 @@ fn measure(
     rates: &[u32],
     round: usize,
     found: &mut Found,
-) -> Result<(), Error> {
+) -> Result<Heard, Error> {
     let subject = lab.subject_as(name, workers, contender::Role::Dynamic { is_signed: true });
     let mut server = lab.start(&subject, &place.set.zones)?;
     lab.warm(&mut server, &place.set.queries)?;
     let mut taker = Taker::Server(server);
     let (seconds, who) = (lab.effort.run_seconds, name.text());
-    let (mut half, mut alone) = (0.0, (0.0, Known::Exactly));
+    let (mut half, mut alone, mut heard) = (0.0, (0.0, Known::Exactly), Heard::default());
     let of_round = Mark::in_round(round);
     for &rate in rates {
         let at = at(lab, &place.case.name, workers, rate);
@@ -198,7 +207,10 @@ fn measure(
         found.lost.push_at(who, &at, round, lost_share(&calm["outcome"]));
         found.lost_queries.push_at(who, &at, round, calm["outcome"]["lost"].as_f64().unwrap_or(0.0));
         let accepted = calm["updates"]["accepted"].as_f64().unwrap_or(0.0);
+        // What is lost at half of the rate is a result.
+        heard = heard.and(Heard::of(&calm["outcome"], false));
         if let Some((without, cpu_without)) = &without {
+            heard = heard.and(Heard::of(&without["outcome"], false));
             let planned = calm["updates"]["planned"].as_f64().unwrap_or(1.0);
             found.accepted.push_at(who, &at, round, accepted / planned.max(1.0));
             // Of few updates it may be less than nothing: what queries take differs by more from run to run.
@@ -214,7 +226,7 @@ fn measure(
             "half_without_cpu_seconds": without.as_ref().map(|(_, cpu)| *cpu),
         }));
     }
-    Ok(())
+    Ok(heard)
 }
 
 /// Seconds of processor time that a run took more than the one without updates, for as many answers.

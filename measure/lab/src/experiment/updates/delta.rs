@@ -13,6 +13,7 @@ mod report;
 use std::{
     collections::BTreeSet,
     fs,
+    net::UdpSocket,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -30,7 +31,10 @@ use crate::{
     contender::{self, Bounds, Role, Server},
     data::Set,
     error::ServerProblem,
-    experiment::{Lab, Mark, Marked, Values, runs, validity},
+    experiment::{
+        Lab, Mark, Marked, Values, runs,
+        validity::{self, Gather, Heard},
+    },
     known::Known,
     recipe::{Case, Name},
 };
@@ -70,6 +74,14 @@ struct Found {
     by: Vec<(&'static str, Values)>,
 }
 
+impl Gather for Found {
+    fn gather(&mut self, run: Found, mark: Mark) {
+        for (metric, values) in run.by {
+            self.values(metric).gather(values, mark);
+        }
+    }
+}
+
 impl Found {
     /// Adds what there is one of in a run of the recipe.
     fn push(&mut self, metric: &'static str, who: &str, at: &str, value: f64) {
@@ -77,14 +89,15 @@ impl Found {
     }
 
     fn push_marked(&mut self, metric: &'static str, who: &str, at: &str, (value, mark): Marked) {
-        match self.by.iter_mut().find(|(known, _)| *known == metric) {
-            Some((_, values)) => values.push_marked(who, at, value, mark),
-            None => {
-                let mut values = Values::default();
-                values.push_marked(who, at, value, mark);
-                self.by.push((metric, values));
-            }
+        self.values(metric).push_marked(who, at, value, mark);
+    }
+
+    fn values(&mut self, metric: &'static str) -> &mut Values {
+        let at = self.by.iter().position(|(known, _)| *known == metric).unwrap_or(self.by.len());
+        if at == self.by.len() {
+            self.by.push((metric, Values::default()));
         }
+        &mut self.by[at].1
     }
 
     fn of(&self, metric: &str, who: &str, at: &str) -> &[f64] {
@@ -121,7 +134,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         }
         report(lab, &case, &found);
     }
-    if found.by.is_empty() {
+    if lab.record.raw.is_empty() {
         return Err(Error::Nobody);
     }
     for (metric, unit, more_is_better) in METRICS {
@@ -146,13 +159,24 @@ fn start(lab: &mut Lab, name: Name, set: &Set) -> Result<Server, Error> {
 }
 
 fn measure(lab: &mut Lab, name: Name, case: &Case, set: &Set, found: &mut Found) -> Result<(), Error> {
-    let server = start(lab, name, set)?;
     let apex = set.zones.list.first().map_or(".", |(apex, _)| apex.as_str()).to_owned();
-    server.process.settle(lab.effort.load_seconds);
-    let single = single::run(lab, &server, &apex, lab.effort.updates)?;
-    push_single(name, case, &single, found);
-    lab.record.blocks.kept += 1;
-    if name == Name::Zonda { many(lab, server, (&apex, case), set, found) } else { Ok(()) }
+    let mut kept = None;
+    let label = format!("{}, single updates, {}", name.text(), case.name);
+    let counts = validity::gathered(lab, &label, 0, found, |lab, found| {
+        // Anew for each attempt, as a name can be added only once; the one before gives its memory back first.
+        drop(kept.take());
+        let server = start(lab, name, set)?;
+        server.process.settle(lab.effort.load_seconds);
+        let single = single::run(lab, &server, &apex, lab.effort.updates)?;
+        push_single(name, case, &single, found);
+        kept = Some(server);
+        Ok(Heard::default())
+    })?;
+    lab.record.blocks.kept += usize::from(counts);
+    match kept {
+        Some(server) if name == Name::Zonda => many(lab, server, (&apex, case), set, found),
+        _ => Ok(()),
+    }
 }
 
 fn push_single(name: Name, case: &Case, single: &Single, found: &mut Found) {
@@ -257,35 +281,47 @@ fn rates(
     }
     let who = Name::Zonda.text();
     for pair in 1..=lab.effort.pairs {
-        for (what, queries) in sets {
-            // Now one is first, now the other.
-            let (over, pack) = if pair % 2 == 1 {
-                let over = rate(lab, delta, pair, queries)?;
-                (over, rate(lab, alone, pair, queries)?)
-            } else {
-                let pack = rate(lab, alone, pair, queries)?;
-                (rate(lab, delta, pair, queries)?, pack)
-            };
-            if packs_of(delta) != *packs {
-                let text = format!(
-                    "the server merged in pair {pair} of {}: it and what follows do not count",
-                    lab.effort.pairs
-                );
-                lab.record.blocks.discarded.push(text.clone());
-                lab.note(text);
-                return Ok(());
+        let (mut merged, label) = (false, format!("pair {pair} of {}, {}", lab.effort.pairs, case.name));
+        let counts = validity::gathered(lab, &label, pair, found, |lab, found| {
+            for (what, queries) in sets {
+                // Now one is first, now the other.
+                let (over, pack) = if pair % 2 == 1 {
+                    let over = rate(lab, delta, pair, queries)?;
+                    (over, rate(lab, alone, pair, queries)?)
+                } else {
+                    let pack = rate(lab, alone, pair, queries)?;
+                    (rate(lab, delta, pair, queries)?, pack)
+                };
+                merged |= packs_of(delta) != *packs;
+                if merged {
+                    // What was found before in this pair is of the delta, and is compared with nothing else.
+                    break;
+                }
+                let at = format!("{}, {what}", case.name);
+                found.push_marked("rate over the delta", who, &at, over);
+                found.push_marked("rate of the pack alone", who, &at, pack);
+                for ratio in runs::over(&[over], &[pack]) {
+                    found.push_marked("rate over the pack alone", who, &at, ratio);
+                }
+                lab.record.raw.push(json!({ "pair": pair, "at": at, "delta": over.0, "pack": pack.0 }));
             }
-            let at = format!("{}, {what}", case.name);
-            found.push_marked("rate over the delta", who, &at, over);
-            found.push_marked("rate of the pack alone", who, &at, pack);
-            for ratio in runs::over(&[over], &[pack]) {
-                found.push_marked("rate over the pack alone", who, &at, ratio);
-            }
-            lab.record.raw.push(json!({ "pair": pair, "at": at, "delta": over.0, "pack": pack.0 }));
+            // Closed loops have no schedule.
+            Ok(Heard::default())
+        })?;
+        if merged {
+            discard_merged(lab, &format!("in pair {pair} of {}", lab.effort.pairs));
+            return Ok(());
         }
-        lab.record.blocks.kept += 1;
+        lab.record.blocks.kept += usize::from(counts);
     }
     Ok(())
+}
+
+/// A server that has merged is another one.
+fn discard_merged(lab: &mut Lab, when: &str) {
+    let text = format!("the server merged {when}: it and what follows do not count");
+    lab.record.blocks.discarded.push(text.clone());
+    lab.note(text);
 }
 
 /// Answers a second, in a pair of runs.
@@ -311,41 +347,49 @@ fn starts(
     let socket = contender::socket(&lab.bed, server.address)?;
     let cause = |cause| Error::System { action: "set a time-out", cause };
     socket.set_read_timeout(Some(ANSWER)).map_err(cause)?;
-    let silent = |server: &Server, seconds| server.fault(ServerProblem::Silent(seconds));
-    let last = drain::serial(&socket, &apex).ok_or_else(|| silent(&server, ANSWER.as_secs_f64()))?;
+    let silent = || server.fault(ServerProblem::Silent(ANSWER.as_secs_f64()));
+    let last = drain::serial(&socket, &apex).ok_or_else(silent)?;
     for run in 1..=lab.effort.runs {
         lab.go_on()?;
         if packs_of(&server) != *packs {
-            let text = format!(
-                "the server merged before start {run} of {}: it and what follows do not count",
-                lab.effort.runs
-            );
-            lab.record.blocks.discarded.push(text.clone());
-            lab.note(text);
+            discard_merged(lab, &format!("before start {run} of {}", lab.effort.runs));
             return Ok(());
         }
-        let cores = lab.server_cores.clone();
-        server.restart(&lab.bed.server().on(&cores[..1]))?;
-        let wanted = [(apex.clone(), last)];
-        while !drain::reached(&socket, &wanted, ASK_EVERY)[0] {
-            lab.go_on()?;
-            if let Some(status) = server.process.ended() {
-                return Err(server.fault(ServerProblem::Ended(status.code())));
+        let label = format!("start {run} of {}, {}", lab.effort.runs, case.name);
+        validity::gathered(lab, &label, run, found, |lab, found| {
+            let took = start_again(lab, &mut server, &socket, (apex.clone(), last))?;
+            let cpu = server.process.cpu_fine();
+            let is_from_image = server.process.said().contains(FROM_IMAGES);
+            if !is_from_image {
+                lab.note(format!("start {run} of {} took no image of what has changed", lab.effort.runs));
             }
-            if server.began.elapsed().as_secs_f64() > lab.effort.load_seconds {
-                return Err(silent(&server, lab.effort.load_seconds));
-            }
-        }
-        let (took, cpu) = (server.began.elapsed().as_secs_f64(), server.process.cpu_fine());
-        let is_from_image = server.process.said().contains(FROM_IMAGES);
-        if !is_from_image {
-            lab.note(format!("start {run} of {} took no image of what has changed", lab.effort.runs));
-        }
-        let started = (took * 1e3, Mark::in_round(run));
-        found.push_marked("start that replays", Name::Zonda.text(), &case.name, started);
-        lab.record.raw.push(json!({
-            "start": run, "at": case.name, "seconds": took, "cpu_seconds": cpu, "from_image": is_from_image,
-        }));
+            found.push("start that replays", Name::Zonda.text(), &case.name, took * 1e3);
+            lab.record.raw.push(json!({
+                "start": run, "at": case.name, "seconds": took, "cpu_seconds": cpu, "from_image": is_from_image,
+            }));
+            Ok(Heard::default())
+        })?;
     }
     Ok(())
+}
+
+/// Kills a server and starts it again; seconds until it has that serial.
+fn start_again(
+    lab: &Lab,
+    server: &mut Server,
+    socket: &UdpSocket,
+    wanted: (NameBuf, u32),
+) -> Result<f64, Error> {
+    let cores = lab.server_cores.clone();
+    server.restart(&lab.bed.server().on(&cores[..1]))?;
+    while !drain::reached(socket, std::slice::from_ref(&wanted), ASK_EVERY)[0] {
+        lab.go_on()?;
+        if let Some(status) = server.process.ended() {
+            return Err(server.fault(ServerProblem::Ended(status.code())));
+        }
+        if server.began.elapsed().as_secs_f64() > lab.effort.load_seconds {
+            return Err(server.fault(ServerProblem::Silent(lab.effort.load_seconds)));
+        }
+    }
+    Ok(server.began.elapsed().as_secs_f64())
 }

@@ -21,7 +21,7 @@ use crate::{
     contender::{Bounds, Role, Server},
     data::Set,
     error::ServerProblem,
-    experiment::{Lab, Values, point, runs, table},
+    experiment::{Lab, Values, point, runs, table, validity},
     recipe::{Case, Name},
     record::{Chart, Role as Shown, Series},
     statistics,
@@ -94,7 +94,8 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         for &name in &names {
             lab.go_on()?;
             lab.say(&format!("{}, {}", name.text(), case.name));
-            match measure(lab, name, &case, &set) {
+            // Octets and versions after so many updates are no matter of how fast the machine was.
+            match validity::watched(lab, |lab| measure(lab, name, &case, &set)) {
                 Ok(samples) => {
                     report(lab, name, &case, &samples, &mut found);
                     series.push(line(name, &samples));

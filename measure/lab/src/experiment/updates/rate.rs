@@ -14,9 +14,10 @@ use crate::{
     contender::Role,
     error,
     experiment::{
-        Lab, Mark, Marked, Values, interval_text,
+        Lab, Marked, Values, interval_text,
         runs::{self, Pair},
         table,
+        validity::{self, Heard, gather_fields},
     },
     process,
     recipe::Name,
@@ -62,12 +63,15 @@ struct Found {
     cpu: Values,
     /// Updates refused or lost, of all runs.
     failed: BTreeMap<(String, String), u64>,
-    /// Of the disk alone, by round.
-    disk_rates: Vec<Marked>,
-    disk_medians: Vec<Marked>,
-    /// Values of the limit program by window, with their rounds: the rate, the median and processor time.
-    limits: BTreeMap<u64, Vec<(usize, [f64; 3])>>,
+    disk_rates: Values,
+    disk_medians: Values,
+    /// Of the limit program, at places that are numbers in flight.
+    limit_rates: Values,
+    limit_medians: Values,
+    limit_cpu: Values,
 }
+
+gather_fields!(Found: rates, medians, slow, cpu, failed, disk_rates, disk_medians, limit_rates, limit_medians, limit_cpu);
 
 /// Measures all ways, then looks whether updates are kept.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
@@ -84,9 +88,14 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     runs::alternate(lab, &labels, |lab, which, round| {
         if round != last_round {
             last_round = round;
-            measure_disk(lab, round, &mut found)?;
+            let label = format!("{DISK}, round {round}");
+            validity::gathered(lab, &label, round, &mut found, measure_disk)?;
         }
-        measure(lab, &ways[which], &places, round, &mut found)
+        let label = format!("{}, round {round}", labels[which]);
+        validity::gathered(lab, &label, round, &mut found, |lab, found| {
+            measure(lab, &ways[which], &places, round, found)
+        })
+        .map(drop)
     })?;
     beside_limit(&ways, &places, &mut found);
     let order: Vec<String> =
@@ -129,18 +138,24 @@ fn at(case: &str, way: &Way) -> String {
     format!("{case}, {} in flight{unsigned}", way.window)
 }
 
-fn measure_disk(lab: &mut Lab, round: usize, found: &mut Found) -> Result<(), Error> {
+fn measure_disk(lab: &mut Lab, found: &mut Found) -> Result<Heard, Error> {
     let path = lab.folder(DISK)?.join("written");
     let time = Duration::from_secs_f64(lab.effort.run_seconds.min(DISK_SECONDS));
     let place = lab.bed.server();
     let disk = place.enter(|| Ok(bench::durable::measure(&path, time, bench::durable::Way::Direct)))??;
-    found.disk_rates.push((disk.rate, Mark::in_round(round)));
-    found.disk_medians.push((disk.median_us, Mark::in_round(round)));
+    found.disk_rates.push(DISK, "", disk.rate);
+    found.disk_medians.push(DISK, "", disk.median_us);
     lab.record.raw.push(json!({ "disk": disk.json() }));
-    Ok(())
+    Ok(Heard::default())
 }
 
-fn measure(lab: &mut Lab, way: &Way, places: &[Place], round: usize, found: &mut Found) -> Result<(), Error> {
+fn measure(
+    lab: &mut Lab,
+    way: &Way,
+    places: &[Place],
+    round: usize,
+    found: &mut Found,
+) -> Result<Heard, Error> {
     let Place { name, set, updates } = &places[way.case];
     let (label, at) = (way.label(), at(name, way));
     let role = Role::Dynamic { is_signed: way.is_signed };
@@ -159,7 +174,10 @@ fn measure(lab: &mut Lab, way: &Way, places: &[Place], round: usize, found: &mut
     let median = number(&result["latency_us"]["p50"]);
     let cpu = cpu_us / number(&result["accepted"]).max(1.0);
     if way.name.is_none() {
-        found.limits.entry(way.window).or_default().push((round, [rate, median, cpu]));
+        let at = way.window.to_string();
+        found.limit_rates.push(LIMIT, &at, rate);
+        found.limit_medians.push(LIMIT, &at, median);
+        found.limit_cpu.push(LIMIT, &at, cpu);
     } else {
         found.rates.push_at(label, &at, round, rate);
         found.medians.push_at(label, &at, round, median);
@@ -170,7 +188,8 @@ fn measure(lab: &mut Lab, way: &Way, places: &[Place], round: usize, found: &mut
     lab.record.raw.push(json!({
         "updates_to": label, "at": at, "run": round, "cpu_us_an_update": cpu, "updates": result,
     }));
-    Ok(())
+    // As fast as they are accepted: there is no schedule, and what was lost is told beside the rate.
+    Ok(Heard::default())
 }
 
 /// What the limit program did stands at every place with so many in flight.
@@ -180,10 +199,15 @@ fn beside_limit(ways: &[Way], places: &[Place], found: &mut Found) {
         if !found.rates.of(LIMIT, &at).is_empty() || !way_has_values(found, way, &at) {
             continue;
         }
-        for (round, [rate, median, cpu]) in found.limits.get(&way.window).into_iter().flatten() {
-            found.rates.push_at(LIMIT, &at, *round, *rate);
-            found.medians.push_at(LIMIT, &at, *round, *median);
-            found.cpu.push_at(LIMIT, &at, *round, *cpu);
+        let window = way.window.to_string();
+        for (values, limit) in [
+            (&mut found.rates, &found.limit_rates),
+            (&mut found.medians, &found.limit_medians),
+            (&mut found.cpu, &found.limit_cpu),
+        ] {
+            for (value, mark) in limit.of(LIMIT, &window).iter().zip(limit.marks(LIMIT, &window)) {
+                values.push_marked(LIMIT, &at, *value, *mark);
+            }
         }
     }
 }
@@ -207,7 +231,9 @@ fn report(lab: &mut Lab, names_at: &[String], found: &Found) {
     let disk = ["rate", "median of a write"].map(|what| format!("{DISK}, {what}"));
     let mut alone = Values::default();
     for (what, values) in disk.iter().zip([&found.disk_rates, &found.disk_medians]) {
-        values.iter().for_each(|&(value, mark)| alone.push_marked(what, "", value, mark));
+        for (value, mark) in values.marked(DISK, "") {
+            alone.push_marked(what, "", value, mark);
+        }
     }
     let median = |what: &str| statistics::median(alone.of(what, ""));
     let row = vec![format!("{:.0}", median(&disk[0])), format!("{:.1}", median(&disk[1]))];
@@ -235,8 +261,7 @@ fn report(lab: &mut Lab, names_at: &[String], found: &Found) {
 }
 
 fn table_of(at: &str, rates: &[Figure], found: &Found) -> crate::record::Table {
-    let disk: Vec<f64> = found.disk_medians.iter().map(|(median, _)| *median).collect();
-    let disk_us = statistics::median(&disk);
+    let disk_us = statistics::median(found.disk_medians.of(DISK, ""));
     let limit = statistics::median(found.rates.of(LIMIT, at));
     let row = |figure: &Figure| {
         let who = figure.contender.as_str();
@@ -271,9 +296,9 @@ fn targets(lab: &mut Lab, found: &Found) {
     });
 }
 
-/// Medians less that of a write of the disk alone in the same round.
+/// Medians less that of a write of the disk alone in the same round, where both count.
 fn beyond(found: &Found, who: &str, at: &str) -> Vec<Marked> {
-    runs::less(&found.medians.marked(who, at), &found.disk_medians)
+    runs::less(&found.medians.marked(who, at), &found.disk_medians.marked(DISK, ""))
 }
 
 /// Looks whether updates are kept before they are answered.

@@ -4,18 +4,29 @@
 //! Rules never look at the value that was measured. Design: `docs/design/laboratory.md`, section 1.
 //!
 //! * `watch`: conditions of a run. * `rules`: named, each with its bound in the recipe. * `ledger`: what became of all runs.
+//! * `gather`: what a run found, apart until it counts.
+//!
+//! | a run | how | of |
+//! |---|---|---|
+//! | brings a value | [`judged`], again; [`judged_by`] other bounds | echo servers, generators, latency, memory, starts, the engine |
+//! | fills many | [`gathered`], again | updates, transfers, resolvers in trouble, cold caches, scaling |
+//! | cannot be made again | [`gathered_once`], discarded | histories, which take hours; blocks of caching resolvers, whose caches have moved on, judge themselves |
+//! | measures no time | [`watched`], counts | octets that are kept of updates without end |
 
+mod gather;
 mod ledger;
 mod rules;
 mod watch;
 
 use serde_json::Value;
 
+pub use gather::Gather;
+pub(in crate::experiment) use gather::gather_fields;
 pub use ledger::{Decision, Ledger, quietness};
 pub use rules::{Bounds, Rule};
-pub use watch::{Conditions, Watch};
+pub use watch::{Conditions, Heard, Watch};
 
-use super::Lab;
+use super::{Lab, Mark, usage};
 use crate::{Error, known::Known, record::RuleCount};
 
 /// How often a run is made again at most: what disturbs for longer disturbs the next one too.
@@ -27,7 +38,7 @@ pub const GENERATOR_BEHIND: &str = "generator behind schedule";
 /// What is known of the rate of a closed loop, by what the generator said of it, as an object.
 pub fn known_of(outcome: &Value) -> Known {
     let mut conditions = Conditions::default();
-    conditions.add_outcome(outcome, false);
+    conditions.hear(Heard::of(outcome, false));
     Known::at_least_if(conditions.is_limited)
 }
 
@@ -56,21 +67,91 @@ pub struct Judged<T> {
 pub fn judged<T>(
     lab: &mut Lab,
     label: &str,
-    mut make: impl FnMut(&mut Lab) -> Result<Made<T>, Error>,
+    make: impl FnMut(&mut Lab) -> Result<Made<T>, Error>,
 ) -> Result<Option<Judged<T>>, Error> {
     let bounds = Bounds::of(lab);
+    judged_by(lab, &bounds, label, make)
+}
+
+/// The same by other bounds than those of most runs.
+pub fn judged_by<T>(
+    lab: &mut Lab,
+    bounds: &Bounds,
+    label: &str,
+    mut make: impl FnMut(&mut Lab) -> Result<Made<T>, Error>,
+) -> Result<Option<Judged<T>>, Error> {
+    attempts(lab, bounds, true, label, |lab| {
+        let Made { value, raw, outcome, answers_all } = make(lab)?;
+        lab.record.raw.push(raw);
+        Ok((value, Heard::of(&outcome, answers_all)))
+    })
+}
+
+/// Makes a run that fills a `T` of its own and says what it heard of generators, again where its conditions break a rule. What it
+/// found is added to `found` if it counts in the end; returns whether it does. `round`: values of one round compare.
+pub fn gathered<T: Gather>(
+    lab: &mut Lab,
+    label: &str,
+    round: usize,
+    found: &mut T,
+    make: impl FnMut(&mut Lab, &mut T) -> Result<Heard, Error>,
+) -> Result<bool, Error> {
+    gather(lab, true, label, round, found, make)
+}
+
+/// The same of what cannot be made again.
+pub fn gathered_once<T: Gather>(
+    lab: &mut Lab,
+    label: &str,
+    found: &mut T,
+    make: impl FnMut(&mut Lab, &mut T) -> Result<Heard, Error>,
+) -> Result<bool, Error> {
+    gather(lab, false, label, 0, found, make)
+}
+
+fn gather<T: Gather>(
+    lab: &mut Lab,
+    is_again: bool,
+    label: &str,
+    round: usize,
+    found: &mut T,
+    mut make: impl FnMut(&mut Lab, &mut T) -> Result<Heard, Error>,
+) -> Result<bool, Error> {
+    let bounds = Bounds::of(lab);
+    let judged = attempts(lab, &bounds, is_again, label, |lab| {
+        let mut run = T::default();
+        let heard = make(lab, &mut run)?;
+        Ok((run, heard))
+    })?;
+    let counts = judged.is_some();
+    if let Some(Judged { value, conditions }) = judged {
+        found.gather(value, Mark::of(round, &conditions));
+    }
+    Ok(counts)
+}
+
+/// Attempts at a run until it counts, or is discarded. `is_again`: whether it can be made again.
+fn attempts<T>(
+    lab: &mut Lab,
+    bounds: &Bounds,
+    is_again: bool,
+    label: &str,
+    mut make: impl FnMut(&mut Lab) -> Result<(T, Heard), Error>,
+) -> Result<Option<Judged<T>>, Error> {
     for attempt in 1.. {
         lab.go_on()?;
+        let written_before = lab.record.raw.len();
         let watch = Watch::begin(&lab.used_cores());
         let made = make(lab);
         let mut conditions = watch.end();
-        let Made { value, mut raw, outcome, answers_all } =
-            made.inspect_err(|_| lab.validity.failed(attempt))?;
-        conditions.add_outcome(&outcome, answers_all);
-        let broken = bounds.broken(&conditions);
-        let decision = lab.validity.decide(&broken, attempt, lab.record.quick);
-        write_down(&mut raw, &conditions, &broken, decision == Decision::Counts);
-        lab.record.raw.push(raw);
+        let (value, heard) = made.inspect_err(|_| lab.validity.failed(attempt))?;
+        conditions.hear(heard);
+        let (broken, is_quick) = (bounds.broken(&conditions), lab.record.quick);
+        let decision = match is_again {
+            true => lab.validity.decide(&broken, attempt, is_quick),
+            false => lab.validity.decide_once(&broken, is_quick),
+        };
+        write_down_all(lab, written_before, &conditions, &broken, decision == Decision::Counts);
         match decision {
             Decision::Counts => {
                 lab.validity.count(&conditions);
@@ -88,28 +169,17 @@ pub fn judged<T>(
     Ok(None)
 }
 
-/// Watches something that cannot be made again: rules are counted, and it counts whatever they say.
+/// Watches what measures octets and no time: rules are counted, and it counts whatever they say.
 pub fn watched<T>(lab: &mut Lab, make: impl FnOnce(&mut Lab) -> Result<T, Error>) -> Result<T, Error> {
-    let judged_before = lab.validity.runs();
     let watch = Watch::begin(&lab.used_cores());
     let written_before = lab.record.raw.len();
-    let made = make(lab);
-    // Whoever judges its own runs has counted them.
-    if lab.validity.runs() > judged_before {
-        return made;
-    }
-    if made.is_err() {
-        lab.validity.failed(1);
-        return made;
-    }
+    let made = make(lab).inspect_err(|_| lab.validity.failed(1))?;
     let conditions = watch.end();
     let broken = Bounds::of(lab).broken(&conditions);
     lab.validity.note(&broken);
     lab.validity.count(&conditions);
-    for raw in lab.record.raw[written_before..].iter_mut().filter(|raw| raw.is_object()) {
-        write_down(raw, &conditions, &broken, true);
-    }
-    made
+    write_down_all(lab, written_before, &conditions, &broken, true);
+    Ok(made)
 }
 
 /// Watches a whole recipe, of which no run was watched, as one.
@@ -125,6 +195,13 @@ pub fn watched_as_one(lab: &mut Lab, make: impl FnOnce(&mut Lab) -> Result<(), E
     Ok(())
 }
 
+/// Adds the same to all raw results of a run.
+fn write_down_all(lab: &mut Lab, from: usize, conditions: &Conditions, broken: &[Rule], counts: bool) {
+    for raw in lab.record.raw[from..].iter_mut().filter(|raw| raw.is_object()) {
+        write_down(raw, conditions, broken, counts);
+    }
+}
+
 /// Adds to a raw result what the machine did meanwhile, which rules that broke, and whether it counts.
 pub fn write_down(raw: &mut Value, conditions: &Conditions, broken: &[Rule], counts: bool) {
     raw["conditions"] = conditions.json();
@@ -136,6 +213,13 @@ pub fn write_down(raw: &mut Value, conditions: &Conditions, broken: &[Rule], cou
 pub fn finish(lab: &mut Lab) {
     let (server, load) = (lab.server_cores.clone(), lab.load_cores.clone());
     let told = lab.validity.told(&Bounds::of(lab), &server, &load);
+    if told.runs > 0 && !usage::sees_all() {
+        lab.note(
+            "programs outside of this one's PID namespace cannot be seen: others took at most the time in which cores were busy, less \
+             what the experiment took, and that is what stands for them"
+                .to_owned(),
+        );
+    }
     let is_mark =
         |rule: &&RuleCount| [Rule::Generator, Rule::Losses].iter().any(|mark| mark.name() == rule.rule);
     for rule in told.rules.iter().filter(|rule| !is_mark(rule)) {
@@ -150,4 +234,5 @@ pub fn finish(lab: &mut Lab) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;

@@ -58,6 +58,8 @@ pub struct Bounds {
     pub others: f64,
     /// How late the latest hundredth of the queries may leave.
     pub late_ms: f64,
+    /// The same where latency is measured.
+    pub latency_late_ms: f64,
     /// Most that the limit programs of a block may differ.
     pub echoes: f64,
 }
@@ -77,16 +79,24 @@ impl Bounds {
             stolen: effort.stolen_share,
             others: effort.others_share,
             late_ms: effort.lateness_ms,
+            latency_late_ms: effort.latency_lateness_ms,
             echoes: effort.echo_spread,
         }
     }
 
-    /// The rules that a run broke.
+    /// Those of runs in which latency is measured, from the time at which a query was to leave: what it left late is part of that.
+    pub fn of_latency(self) -> Bounds {
+        Bounds { late_ms: self.latency_late_ms.min(self.late_ms), ..self }
+    }
+
+    /// The rules that a run broke. Of what the system counts in ticks, what may be rounding is taken off: the rest was
+    /// taken for sure.
     pub fn broken(&self, conditions: &Conditions) -> Vec<Rule> {
+        let surely = |share: f64, unsure: f64| (share - unsure).max(0.0);
         let over = |value: Option<f64>, most: f64| value.is_some_and(|value| value > most);
         let rules = [
-            (Rule::Stolen, conditions.stolen > self.stolen),
-            (Rule::Others, conditions.others > self.others),
+            (Rule::Stolen, surely(conditions.stolen, conditions.unsure.stolen) > self.stolen),
+            (Rule::Others, surely(conditions.others, conditions.unsure.others) > self.others),
             (Rule::Schedule, over(conditions.late_ms, self.late_ms)),
             (Rule::Losses, conditions.has_losses()),
             (Rule::Generator, conditions.is_limited),
@@ -100,7 +110,10 @@ impl Bounds {
         match rule {
             Rule::Stolen => format!("at most {} of the used cores' time", percent(self.stolen)),
             Rule::Others => format!("at most {} of all cores' time", percent(self.others)),
-            Rule::Schedule => format!("99 % of the queries at most {} ms late", self.late_ms),
+            Rule::Schedule => format!(
+                "99 % of the queries at most {} ms late, {} ms where latency is measured",
+                self.late_ms, self.latency_late_ms
+            ),
             Rule::Losses => {
                 format!(
                     "at most {} where all is to be answered; counts, of what was answered",

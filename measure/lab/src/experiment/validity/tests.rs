@@ -1,8 +1,12 @@
 use serde_json::json;
 
-use super::*;
+use super::{
+    super::{Values, tests::lab},
+    *,
+};
 
-const BOUNDS: Bounds = Bounds { stolen: 0.005, others: 0.02, late_ms: 1.0, echoes: 0.05 };
+const BOUNDS: Bounds =
+    Bounds { stolen: 0.005, others: 0.02, late_ms: 1.0, latency_late_ms: 0.1, echoes: 0.05 };
 
 fn check(change: impl FnOnce(&mut Conditions), expected: &[Rule]) {
     let mut conditions = Conditions { stolen: 0.005, others: 0.02, ..Conditions::default() };
@@ -23,17 +27,40 @@ fn each_rule_looks_at_its_condition() {
 }
 
 #[test]
+fn ticks_of_a_short_run_break_nothing() {
+    let unsure = watch::Unsure { stolen: 0.2, others: 0.4 };
+    let conditions = Conditions { stolen: 0.2, others: 0.4, unsure, ..Conditions::default() };
+    assert_eq!(BOUNDS.broken(&conditions), []);
+    let conditions = Conditions { stolen: 0.21, others: 0.43, ..conditions };
+    assert_eq!(BOUNDS.broken(&conditions), [Rule::Stolen, Rule::Others]);
+}
+
+#[test]
+fn latency_has_a_schedule_of_its_own() {
+    check(|conditions| conditions.late_ms = Some(0.11), &[]);
+    let conditions = Conditions { late_ms: Some(0.11), ..Conditions::default() };
+    assert_eq!(BOUNDS.of_latency().broken(&conditions), [Rule::Schedule]);
+    assert!(BOUNDS.text(Rule::Schedule).contains("1 ms late, 0.1 ms where latency is measured"));
+}
+
+#[test]
 fn what_the_generator_says() {
     let outcome = json!({ "sent": 1000, "lost": 2, "workers_limited": 1, "lateness_us": { "p99": 1500.0 } });
-    let mut conditions = Conditions::default();
-    conditions.add_outcome(&outcome, true);
-    assert_eq!(BOUNDS.broken(&conditions), [Rule::Schedule, Rule::Losses, Rule::Generator]);
-    let mut conditions = Conditions::default();
-    conditions.add_outcome(&outcome, false);
-    assert_eq!(conditions.lost, None, "a staircase is to lose something");
-    let mut conditions = Conditions::default();
-    conditions.add_outcome(&Value::Null, true);
-    assert!(BOUNDS.broken(&conditions).is_empty());
+    let broken = |heard: Heard| {
+        let mut conditions = Conditions::default();
+        conditions.hear(heard);
+        BOUNDS.broken(&conditions)
+    };
+    let heard = Heard::of(&outcome, true);
+    assert_eq!(broken(heard), [Rule::Schedule, Rule::Losses, Rule::Generator]);
+    assert_eq!(
+        broken(Heard::of(&outcome, false)),
+        [Rule::Schedule, Rule::Generator],
+        "it is to lose something"
+    );
+    assert_eq!(broken(Heard::of(&Value::Null, true)), []);
+    let calm = Heard::of(&json!({ "sent": 10, "lost": 0, "lateness_us": { "p99": 10.0 } }), true);
+    assert_eq!((calm.and(heard), heard.and(calm), heard.and(Heard::default())), (heard, heard, heard));
 }
 
 /// A ledger that has seen so many runs that broke nothing.
@@ -130,4 +157,72 @@ fn a_watch_sees_time_pass() {
     let conditions = watch.end();
     assert!((0.0..=1.0).contains(&conditions.stolen) && conditions.others >= 0.0, "{conditions:?}");
     assert_eq!(conditions.softirq.len(), cores.len());
+}
+
+/// A laboratory whose machine is as quiet as all others: no rule that looks at the machine can be broken.
+fn quiet_lab(folder: &std::path::Path) -> Lab {
+    let mut lab = lab(folder, crate::recipe::text("scaling").unwrap(), "");
+    (lab.effort.stolen_share, lab.effort.others_share) = (1.0, 1.0);
+    lab
+}
+
+/// What a generator says whose queries left so many milliseconds late.
+fn late(ms: f64) -> Heard {
+    Heard::of(&json!({ "lateness_us": { "p99": ms * 1e3 } }), false)
+}
+
+/// Runs that find their own number, with how late the generator of each attempt was.
+fn gather_all(lab: &mut Lab, found: &mut Values, late_ms: &[&[f64]]) -> Vec<bool> {
+    let run = |(round, attempts): (usize, &&[f64])| {
+        let mut attempts = attempts.iter().enumerate();
+        let made = gathered(lab, &format!("run {round}"), round, found, |lab, found| {
+            let (attempt, &ms) = attempts.next().unwrap();
+            found.push("zonda", "", (10 * round + attempt) as f64);
+            lab.record.raw.push(json!({ "run": round, "attempt": attempt }));
+            Ok(late(ms))
+        });
+        made.unwrap()
+    };
+    late_ms.iter().enumerate().map(run).collect()
+}
+
+#[test]
+fn only_what_counts_is_gathered() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut lab, mut found) = (quiet_lab(folder.path()), Values::default());
+    let counts =
+        gather_all(&mut lab, &mut found, &[&[0.0], &[999.0, 0.0], &[0.0], &[0.0], &[999.0, 999.0], &[0.0]]);
+    assert_eq!(counts, [true, true, true, true, false, true]);
+    assert_eq!(
+        found.of("zonda", ""),
+        [0.0, 11.0, 20.0, 30.0, 50.0],
+        "the second attempt, and none of the fifth run"
+    );
+    let rounds: Vec<usize> = found.marks("zonda", "").iter().map(|mark| mark.round).collect();
+    assert_eq!((rounds, lab.record.blocks.discarded.len()), (vec![0, 1, 2, 3, 5], 1));
+    // All are written down, and those that do not count say so.
+    let counts: Vec<_> = lab.record.raw.iter().map(|raw| raw["counts"].as_bool().unwrap()).collect();
+    assert_eq!(counts, [true, false, true, true, true, false, false, true]);
+    assert_eq!(lab.record.raw[1]["broken"], json!(["schedule"]));
+    finish(&mut lab);
+    let schedule = lab.record.validity.rules.iter().find(|rule| rule.rule == "schedule").unwrap();
+    assert_eq!((schedule.broken, schedule.again, schedule.discarded), (3, 2, 1));
+    // A quick form discards nothing.
+    lab.record.quick = true;
+    assert_eq!(gather_all(&mut lab, &mut found, &[&[999.0]]), [true]);
+}
+
+#[test]
+fn what_cannot_be_made_again_is_judged_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut lab, mut found, mut made) = (quiet_lab(folder.path()), Values::default(), 0);
+    for (ms, expected) in [(999.0, false), (0.0, true)] {
+        let counts = gathered_once(&mut lab, "all versions", &mut found, |_, found| {
+            made += 1;
+            found.push("zonda", "", ms);
+            Ok(late(ms))
+        });
+        assert_eq!(counts.unwrap(), expected);
+    }
+    assert_eq!((made, found.of("zonda", "")), (2, &[0.0][..]));
 }
