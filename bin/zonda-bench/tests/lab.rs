@@ -141,11 +141,42 @@ fn root_beside_all(rows: &[&str]) {
     for metric in ["answered of 0.5 times the rate", "answered of 2 times the rate"] {
         assert!(discarded || values(&record, "zonda", metric).len() == 1, "{metric}: {}", record["notes"]);
     }
+    if !discarded {
+        are_checked_by_dnsperf(&record, &[&[""], rows].concat());
+    }
     assert!(discarded || zonda_beyond(&record).is_some_and(|trial| trial["dropped"].is_u64()));
     for agreement in record["agreement"].as_array().unwrap() {
         let (asked, equal) = (agreement["asked"].as_u64().unwrap(), agreement["equal"].as_u64().unwrap());
         assert!(asked == 40 && equal * 10 >= asked * 8, "{agreement}");
     }
+}
+
+/// What another program's generator saw is beside what ours did, in each way of asking.
+#[track_caller]
+fn are_checked_by_dnsperf(record: &Value, places: &[&str]) {
+    if lab::process::find("dnsperf").is_none() {
+        assert!(std::env::var_os("CI").is_none(), "dnsperf is missing: run tests/setup.sh");
+        assert!(record["notes"].to_string().contains("rates are not checked by dnsperf: it is missing"));
+        return;
+    }
+    assert!(record["machine"]["generators"]["dnsperf"].is_string(), "{}", record["machine"]);
+    for at in places {
+        assert!(values_at(record, "echo", "rate that dnsperf can offer", at)[0] > 0.0, "{at}");
+        for metric in ["answered, as dnsperf counts", "answered, beside dnsperf"] {
+            let shares = values_at(record, "zonda", metric, at);
+            assert!(shares.len() == 1 && (0.0..=1.0).contains(&shares[0]), "{at}: {metric}: {shares:?}");
+        }
+    }
+    let raw = record["raw"].as_array().unwrap().iter();
+    let mut checks = raw.filter(|raw| raw["cross_of"] == "zonda");
+    let is_sound = |check: &Value| {
+        let [sent, answered] = ["sent", "answered"].map(|what| check["counted"][what].as_f64());
+        sent > Some(0.0) && answered <= sent && check["rate"].as_f64() <= check["held"].as_f64()
+    };
+    assert!(checks.all(is_sound), "{}", record["raw"]);
+    let tables = record["tables"].as_array().unwrap().iter();
+    let titles = tables.filter(|table| table["title"].as_str().unwrap().starts_with("Checked by dnsperf"));
+    assert_eq!(titles.count(), places.len());
 }
 
 /// A trial beyond the rate.

@@ -23,7 +23,7 @@ pub use kinds::{
     GeneratorProgram, HistoryFiles, Measure, Name, Placement, Processes, Receive, Skew, Sockets, VICTIMS_MAX,
     Victims, ZoneKind,
 };
-pub use row::Row;
+pub use row::{CONNECTIONS, Row};
 use serde::Deserialize;
 
 use crate::{Error, error};
