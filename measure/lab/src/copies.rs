@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::{
     Error,
+    known::Known,
     recipe::{self, Name, Recipe},
     record::{Blocks, Figure, Record, Table, Target},
     statistics,
@@ -78,14 +79,15 @@ pub enum Side {
     Within,
     /// All of it is above.
     Above,
-    /// There are too few rounds for an interval.
+    /// There are too few rounds for an interval, or the generator was the limit.
     Unknown,
 }
 
 impl Run {
     /// The ratio that a record has; `None` where one of the two has no value that counts.
     pub fn of(record: &Record, what: What) -> Option<Run> {
-        let (ours, others) = (summed(record, Name::Zonda, what)?, summed(record, Name::Before, what)?);
+        let ((ours, known), (others, known_of_others)) =
+            (summed(record, Name::Zonda, what)?, summed(record, Name::Before, what)?);
         // Both have a value in each round that counts, in the order of rounds.
         let ratios: Vec<f64> = ours.iter().zip(&others).map(|(ours, other)| ours / other).collect();
         let is_fit =
@@ -94,7 +96,10 @@ impl Run {
             ratio: statistics::median_of_logarithms(&ratios),
             interval: match what {
                 What::Instructions => Some(statistics::ends(&ratios)),
-                What::Rate | What::Cpu => statistics::interval(&ratios),
+                // The ratio of what the generator limited says nothing of the two.
+                What::Rate | What::Cpu => {
+                    statistics::interval(&ratios).filter(|_| known.over(known_of_others) == Known::Exactly)
+                }
             },
         })
     }
@@ -126,22 +131,23 @@ impl Side {
             Side::Below => "below 1",
             Side::Within => "1 is within",
             Side::Above => "above 1",
-            Side::Unknown => "too few rounds",
+            Side::Unknown => "too few rounds, or limited",
         }
     }
 }
 
-/// Sums of the values of all metrics, one a round, at the first place that has them.
-fn summed(record: &Record, name: Name, what: What) -> Option<Vec<f64>> {
+/// Sums of the values of all metrics, one a round, at the first place that has them, and what is known of their median.
+fn summed(record: &Record, name: Name, what: What) -> Option<(Vec<f64>, Known)> {
     let metrics = what.metrics();
     let is_of = |figure: &&Figure, metric: &str| figure.contender == name.text() && figure.metric == metric;
     let first = record.figures.iter().find(|figure| is_of(figure, metrics[0]))?;
-    let mut sums = first.values.clone();
+    let (mut sums, mut known) = (first.values.clone(), first.known());
     for metric in &metrics[1..] {
         let next = record.figures.iter().find(|figure| is_of(figure, metric) && figure.at == first.at)?;
         sums.iter_mut().zip(&next.values).for_each(|(sum, value)| *sum += value);
+        known = known.and(next.known());
     }
-    Some(sums)
+    Some((sums, known))
 }
 
 /// How many runs are on which side.
@@ -171,6 +177,7 @@ pub fn record(last: Record, runs: &[Run], what: What, (side, least): (Side, f64)
         interval: statistics::interval(&ratios),
         coverage: statistics::coverage(ratios.len()),
         at_least: 0,
+        at_most: 0,
         quietness: None,
         values: ratios,
     };
@@ -181,6 +188,7 @@ pub fn record(last: Record, runs: &[Run], what: What, (side, least): (Side, f64)
         interval: Some((share, share)),
         coverage: None,
         at_least: 0,
+        at_most: 0,
         least: Some(least),
         most: None,
     };
@@ -256,6 +264,9 @@ mod tests {
         let exact = |factor| Run::of(&pair(&["instructions"], factor), What::Instructions).unwrap().side();
         assert_eq!([exact(0.98), exact(1.0), exact(1.02)], [Side::Below, Side::Within, Side::Above]);
         assert_eq!(Run { ratio: 2.0, interval: None }.side(), Side::Unknown);
+        let mut limited = pair(&["rate"], 1.1);
+        limited.figures[1].at_least = 1;
+        assert_eq!(Run::of(&limited, What::Rate).unwrap().side(), Side::Unknown);
     }
 
     /// The patch of `dearer.sh` is about lines that the server still has.

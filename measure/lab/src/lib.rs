@@ -13,6 +13,7 @@
 //! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other;
 //!   [`history`](mod@history): a figure over all [`records`] of a recipe; [`mod@draw`]: what the README shows.
 //! * [`trace`]: the chart of what a capture holds.
+//! * [`known`]: from which sides a value is known, and a median.
 //! * [`figures`], [`machine`], [`number`], [`escape`], [`commit`]: what these share.
 
 pub mod agreement;
@@ -30,6 +31,7 @@ pub mod experiment;
 pub mod figures;
 pub mod file;
 pub mod history;
+pub mod known;
 pub mod machine;
 pub mod number;
 pub mod origin;

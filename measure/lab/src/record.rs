@@ -4,8 +4,14 @@
 //! tables and charts, and beside them the figures that the recipe's source published. Raw results of single blocks are
 //! kept as they came, for whoever wants to compute anew.
 
+mod target;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use target::Target;
+
+use crate::known::Known;
 
 /// Format of the file; one that is greater was written by a later program. 2: intervals are those of order statistics, with
 /// their coverage; figures say how quiet their runs were and where the generator was the limit; rules are counted.
@@ -195,69 +201,28 @@ pub struct Figure {
     /// What the interval covers, 0.95 or more; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
-    /// Of how many values it is known only that they are at least so much, as the generator was the limit.
+    /// Of how many values it is known only that they are at least so much: the generator was the limit, queries were lost, or it was no longer waited.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_least: usize,
+    /// Of how many it is known only that they are at most so much; what is not known at all counts as both.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_most: usize,
     /// How quiet the machine was in the runs of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quietness: Option<Quietness>,
+}
+
+impl Figure {
+    /// What is known of the median.
+    pub fn known(&self) -> Known {
+        Known::of(self.at_least, self.at_most)
+    }
 }
 
 /// Whether there is nothing to write.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
-}
-
-/// A ratio, or a value, that shall be at least or at most so much.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Target {
-    /// Of what, over what.
-    pub what: String,
-    /// Median of the values, of ratios those within a round.
-    pub median: f64,
-    /// Lower and upper end of its interval by order statistics; absent with fewer than six values.
-    pub interval: Option<(f64, f64)>,
-    /// What the interval covers, 0.95 or more; absent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub coverage: Option<f64>,
-    /// Of how many values a side was limited by the generator: nothing is met or missed by those.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub at_least: usize,
-    /// What it shall be at least.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub least: Option<f64>,
-    /// What it shall be at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub most: Option<f64>,
-}
-
-impl Target {
-    /// `met` if the whole interval is, `missed` if none of it is, and `not decided` without one, or where the generator was
-    /// the limit.
-    pub fn verdict(&self) -> &'static str {
-        let Some((low, high)) = self.interval.filter(|_| self.at_least == 0) else { return "not decided" };
-        let is_met = |value: f64| {
-            self.least.is_none_or(|least| value >= least) && self.most.is_none_or(|most| value <= most)
-        };
-        match (is_met(low), is_met(high)) {
-            (true, true) => "met",
-            (false, false) => "missed",
-            _ if is_met(self.median) => "met by the median only",
-            _ => "missed by the median",
-        }
-    }
-
-    /// The bound as a number, and as words: `at least 3`.
-    pub fn bound(&self) -> (f64, String) {
-        match (self.least, self.most) {
-            (Some(least), _) => (least, format!("at least {least}")),
-            (None, most) => {
-                let most = most.unwrap_or(f64::INFINITY);
-                (most, format!("at most {most}"))
-            }
-        }
-    }
 }
 
 /// A table of the report.

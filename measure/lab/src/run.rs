@@ -131,13 +131,13 @@ fn targets(record: &Record) -> Option<Table> {
     let row = |target: &Target| {
         let interval =
             target.interval.map_or_else(String::new, |(low, high)| format!("{low:.2} to {high:.2}"));
-        let (median, (_, bound)) = (format!("{:.2}", target.median), target.bound());
+        let (median, (_, bound)) = (format!("{}{:.2}", target.known().sign(), target.median), target.bound());
         vec![target.what.clone(), median, interval, bound, target.verdict().to_owned()]
     };
     let rows: Vec<Vec<String>> = record.targets.iter().map(row).collect();
     let columns = ["what", "median", "95 %", "shall be", "verdict"];
     let note = "Ratios are those of runs of the same round; met if the whole interval is. Not decided: of fewer than six \
-                values, or the generator was the limit.";
+                values, or some are known from one side only (≥, ≤) which does not suffice.";
     (!rows.is_empty()).then(|| table("Targets", &columns, rows, note))
 }
 

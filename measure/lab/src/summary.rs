@@ -69,7 +69,8 @@ fn target_line(target: &Target) -> String {
     let (verdict, (bound, words)) = (target.verdict(), target.bound());
     // Of what shall be at least so much, as most shall, the number alone.
     let bound = if target.least.is_some() { bound.to_string() } else { words };
-    format!("{verdict}: {:.2}{interval} of {bound}: {}", target.median, target.what)
+    let sign = target.known().plain_sign();
+    format!("{verdict}: {sign}{:.2}{interval} of {bound}: {}", target.median, target.what)
 }
 
 fn agreement(record: &Record) -> String {
@@ -160,10 +161,9 @@ fn table(grid: &Grid, width: usize) -> (Vec<String>, usize) {
 fn aligned(figures: &[Option<&Figure>]) -> Vec<String> {
     let parts = figures.iter().map(|figure| match figure {
         Some(figure) => {
-            let limited = if figure.at_least > 0 { ">= " } else { "" };
             let ends = |(low, high)| format!(" [{}, {}]", number::long(low), number::long(high));
             (
-                limited.to_owned() + &number::long(figure.median),
+                figure.known().plain_sign().to_owned() + &number::long(figure.median),
                 figure.interval.map_or_else(String::new, ends),
             )
         }
@@ -226,6 +226,7 @@ mod tests {
             interval: Some((low, high)),
             coverage: Some(0.969),
             at_least: 0,
+            at_most: 0,
             least: Some(1.5),
             most: None,
         };
@@ -234,12 +235,14 @@ mod tests {
         record.targets.extend([most(1.45), most(1.55)]);
         record.targets.push(Target { interval: None, ..target(1.4, 1.65, 1.7) });
         record.targets.push(Target { at_least: 1, ..target(1.7, 1.8, 1.9) });
+        record.targets.push(Target { at_most: 1, ..target(1.7, 1.9, 2.1) });
         let text = text(&record, 80);
         for line in [
             "met by the median only: 1.45 [1.40, 1.60] of at most 1.5: a over b\n",
             "missed by the median: 1.55 [1.40, 1.60] of at most 1.5: a over b\n",
             "not decided: 1.65 of 1.5: a over b\n",
-            "not decided: 1.80 [1.70, 1.90] of 1.5: a over b\n",
+            "met: >= 1.80 [1.70, 1.90] of 1.5: a over b\n",
+            "not decided: <= 1.90 [1.70, 2.10] of 1.5: a over b\n",
             "met: 1.60 [1.50, 1.70] of 1.5: a over b\n",
             "missed: 1.20 [1.00, 1.40] of 1.5: a over b\n",
             "met by the median only: 1.60 [1.40, 1.70] of 1.5: a over b\n",

@@ -197,7 +197,8 @@ pub struct SearchArguments {
     /// queries piled up in the server's buffers.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub overtime_share: f64,
-    /// Share of the machine's processor time that a hypervisor may take during a failed trial for it to count.
+    /// Share of the machine's processor time that a hypervisor may take during a trial for it to count, held or failed;
+    /// what does not count is made again.
     #[arg(long, value_name = "SHARE", default_value_t = 0.005)]
     pub stolen_share: f64,
     /// First rate tried.

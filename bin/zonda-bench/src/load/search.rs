@@ -124,9 +124,11 @@ pub fn walk_staircase(
     let (rate, spread) = (found.rate, found.spread * 100.0);
     let text = format!(
         "half of all trials hold {rate:.0}/s (spread of a trial {spread:.1} %)\n\
-         {} of {trials} held; the others: {}\n{}",
+         {} of {} held; the others: {}\n{}{}",
         found.held,
+        found.counted(),
         search::verdict_text(found.limit),
+        too_few(found.counted(), trials),
         warning(found.limit)
     );
     Ok(Shown { is_success: rate > 0.0, text, json: json!({ "staircase": found.to_json() }), fault: None })
@@ -216,11 +218,23 @@ fn maximum_text(maximum: &Maximum, overload: Option<&Outcome>) -> String {
     text + warning(maximum.limit)
 }
 
+/// A line that says so where disturbed trials left too few that count.
+fn too_few(counted: usize, wanted: usize) -> String {
+    if counted == 0 || counted >= wanted {
+        return String::new();
+    }
+    format!(
+        "warning: {counted} of {wanted} trials count, the machine was disturbed in the others (--stolen-share)\n"
+    )
+}
+
 /// A line that says so where it was not the server that ended a search.
 fn warning(limit: Verdict) -> &'static str {
     match limit {
         Verdict::Behind => "warning: the generator was the limit, the server may do more\n",
-        Verdict::Disturbed => "warning: the machine was never undisturbed, the server may do more\n",
+        Verdict::Disturbed => {
+            "warning: a hypervisor disturbed all trials there, the server may do more (--stolen-share)\n"
+        }
         Verdict::Good | Verdict::Lost | Verdict::Slow => "",
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. Double the rate, or raise it by a first step, in short bursts until a trial fails.
 //! 2. Bisect between the last good and the first bad rate with longer trials until they are close. A bad trial is
-//!    repeated, for noise, unless it was so bad that no noise explains it; a disturbed one does not count.
+//!    repeated, for noise, unless it was so bad that no noise explains it; a disturbed one does not count, good or bad.
 //! 3. Climb from there in growing steps as long as trials are good: a bad minute of the machine may have had a rate
 //!    refused that holds, and everything above it was then never tried.
 //! 4. Confirm with a few long trials; where one fails, repeats and all, go down a step and confirm again.
@@ -135,7 +135,7 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
     }
 
     /// The last good and the first bad rate; 0 for the former where the start is too high already even after
-    /// coming down as often as it may go up.
+    /// coming down as often as it may go up, or where no trial at it counts: lower rates would be disturbed as well.
     fn double(&mut self) -> Result<(f64, f64), Error> {
         let start = if self.plan.rate_start > 0.0 { self.plan.rate_start } else { RATE_START };
         let seconds = self.plan.burst_seconds;
@@ -151,6 +151,9 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
             return Ok((good, good * factor));
         }
         let mut bad = start;
+        if self.limit == Verdict::Disturbed {
+            return Ok((0.0, bad));
+        }
         for _ in 0..DOUBLINGS_MAX {
             if bad * seconds < 2.0 {
                 break;
@@ -330,6 +333,17 @@ mod tests {
         assert!(found.confirmed && found.limit == Verdict::Lost);
         let found = find_maximum(&Plan::default(), |rate, seconds| trial(rate, seconds, 3), |_| {}).unwrap();
         assert_eq!((found.rate, found.limit), (0.0, Verdict::Disturbed));
+    }
+
+    #[test]
+    fn a_machine_that_is_never_quiet_is_told_soon() {
+        // A little is stolen all the time, and nothing is lost by it.
+        let trial = |rate: f64, seconds: f64| {
+            let sent = (rate * seconds) as u64;
+            Ok(Outcome { stolen_share: 0.006, ..outcome(sent, sent, 0, seconds, seconds) })
+        };
+        let found = find_maximum(&Plan::default(), trial, |_| {}).unwrap();
+        assert_eq!((found.rate, found.limit, found.steps.len()), (0.0, Verdict::Disturbed, DISTURBED_MAX));
     }
 
     #[test]

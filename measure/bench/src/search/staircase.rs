@@ -12,7 +12,8 @@ use crate::{Error, load::Outcome};
 
 /// Trials until the steps are as small as they shall be: twenty doublings and as many to come back.
 const APPROACH_MAX: usize = 60;
-/// Disturbed trials are made again; so many times the trials that count are the end of patience.
+/// Disturbed trials are made again; so many times the trials that count are the end of patience: enough where three of
+/// four are disturbed. What is found then is of the trials that count, fewer than were wanted.
 const TRIALS_FACTOR_MAX: usize = 4;
 /// Rates offered: one query a trial at least, and more than a machine can send at most.
 const RATES: std::ops::RangeInclusive<f64> = 1.0..=1e8;
@@ -52,6 +53,11 @@ pub struct Staircase {
 }
 
 impl Staircase {
+    /// How many trials count.
+    pub fn counted(&self) -> usize {
+        self.steps.iter().filter(|step| step.verdict.held().is_some()).count()
+    }
+
     /// As a JSON object.
     pub fn to_json(&self) -> Value {
         let list = |steps: &[Step]| steps.iter().map(|&step| step.to_json()).collect::<Vec<_>>();
@@ -80,18 +86,22 @@ pub fn walk(
     while factor > smallest && approach.len() < APPROACH_MAX {
         let step = offer(rate)?;
         approach.push(step);
-        let Some(held) = counts(&step) else { continue };
+        let Some(held) = step.verdict.held() else { continue };
         if rising.is_some_and(|rising| rising != held) {
             factor = factor.sqrt();
         }
         rising = Some(held);
         rate = next(rate, held, factor.max(smallest));
     }
+    // Where not one trial of the approach counts, there is no place to go on from, and no moment without a disturbance.
+    if !approach.is_empty() && approach.iter().all(|step| step.verdict.held().is_none()) {
+        return Ok(summary(approach, steps));
+    }
     let mut counted = 0;
     while counted < plan.trials && steps.len() < plan.trials * TRIALS_FACTOR_MAX {
         let step = offer(rate)?;
         steps.push(step);
-        if let Some(held) = counts(&step) {
+        if let Some(held) = step.verdict.held() {
             counted += 1;
             rate = next(rate, held, smallest);
         }
@@ -99,17 +109,12 @@ pub fn walk(
     Ok(summary(approach, steps))
 }
 
-/// Whether a trial held its rate; `None` where it shows nothing.
-fn counts(step: &Step) -> Option<bool> {
-    (step.verdict != Verdict::Disturbed).then_some(step.verdict == Verdict::Good)
-}
-
 fn next(rate: f64, held: bool, factor: f64) -> f64 {
     (if held { rate * factor } else { rate / factor }).clamp(*RATES.start(), *RATES.end())
 }
 
 fn summary(approach: Vec<Step>, steps: Vec<Step>) -> Staircase {
-    let counted: Vec<&Step> = steps.iter().filter(|step| counts(step).is_some()).collect();
+    let counted: Vec<&Step> = steps.iter().filter(|step| step.verdict.held().is_some()).collect();
     let number = counted.len().max(1) as f64;
     let mean = counted.iter().map(|step| step.rate.ln()).sum::<f64>() / number;
     let variance = counted.iter().map(|step| (step.rate.ln() - mean).powi(2)).sum::<f64>() / number;
@@ -143,7 +148,7 @@ mod tests {
     const LIMITS: Limits = Limits { lost_share: 0.0, overtime_share: 0.01, stolen_share: 0.005 };
 
     /// A server that takes `capacity` a second, in a share `slow` of all trials a fifth less; `stolen` of all trials
-    /// are disturbed and lose a tenth.
+    /// are disturbed and lose a tenth, or hold all the same.
     fn walked(capacity: f64, slow: f64, stolen: f64) -> Staircase {
         walked_by(&PLAN, capacity, slow, stolen)
     }
@@ -202,6 +207,6 @@ mod tests {
         assert!(everything.rate > 1e7 && everything.limit == Verdict::Good);
         let disturbed = walked(1000.0, 0.0, 1.0);
         assert_eq!((disturbed.rate, disturbed.limit), (0.0, Verdict::Disturbed));
-        assert_eq!(disturbed.steps.len(), 240);
+        assert_eq!((disturbed.approach.len(), disturbed.steps.len()), (APPROACH_MAX, 0));
     }
 }

@@ -15,6 +15,7 @@ pub use differences::Difference;
 
 use crate::{
     file::{self, Error},
+    known::Known,
     record::{Figure, Record},
     statistics,
 };
@@ -77,7 +78,7 @@ pub struct Compared {
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio; absent where one of them has too few values.
     pub interval: Option<(f64, f64)>,
-    /// Whether the generator was the limit of one of them: nothing is claimed of those.
+    /// Whether one of them is known from one side only, as the generator was the limit: nothing is claimed of those.
     pub is_limited: bool,
     /// What is claimed.
     pub verdict: Verdict,
@@ -155,7 +156,7 @@ fn lacking(record: &Record, other: &Record) -> Vec<String> {
 fn compared(a: &Figure, b: &Figure, may_claim: bool) -> Compared {
     let ratio = (a.median > 0.0 && b.median > 0.0).then(|| b.median / a.median);
     let interval = interval(&a.values, &b.values);
-    let is_limited = a.at_least + b.at_least > 0;
+    let is_limited = [a, b].iter().any(|figure| figure.known() != Known::Exactly);
     let is_rate = a.unit == "/s" || a.metric == ECHO_SHARE;
     Compared {
         contender: a.contender.clone(),

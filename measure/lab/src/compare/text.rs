@@ -88,7 +88,7 @@ fn row(figure: &Compared) -> [String; 8] {
         match figure.verdict {
             Verdict::Better => "better",
             Verdict::Worse => "WORSE",
-            Verdict::NoClaim if figure.is_limited => "no claim: the generator was the limit",
+            Verdict::NoClaim if figure.is_limited => "no claim: known from one side only",
             Verdict::NoClaim => "no claim",
         }
         .to_owned(),

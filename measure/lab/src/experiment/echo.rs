@@ -11,15 +11,18 @@ use super::{
     runs::{self, Pair},
     table,
     validity::{self, Judged, Made},
+    values,
 };
 use crate::{
     Error,
     bed::Steered,
     contender::{self, Bounds, EchoOptions},
     data::Zones,
-    error, place,
+    error,
+    known::Known,
+    place,
     recipe::{COMBINED_CORES_MAX, EchoGroup, Name, Placement, Processes, Receive},
-    record::{Chart, Point, Role, Series, Target},
+    record::{Chart, Point, Role, Series},
     statistics,
 };
 
@@ -62,8 +65,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             Ok(Made { value, raw, outcome, answers_all: true })
         })?;
         if let Some(Judged { value, conditions }) = judged {
-            let is_at_least = conditions.is_limited;
-            let mark = Mark { is_at_least, ..Mark::of(run, &conditions) };
+            let mark = Mark::of(run, &conditions).known(Known::at_least_if(conditions.is_limited));
             found.push_marked(&variant.group, &variant.at, value, mark);
         }
         Ok(())
@@ -93,11 +95,10 @@ fn beside_blocking(lab: &mut Lab, found: &Values) {
     for group in groups.iter().filter(|group| group.name != blocking.name) {
         let pair = Pair { one: &group.name, other: &blocking.name, at: &at };
         runs::divide(found, &pair, &group.name, &mut ratios);
-        let values = ratios.of(&group.name, &at);
+        let values = ratios.marked(&group.name, &at);
         if let Some(least) = group.over_blocking.filter(|_| !values.is_empty()) {
             let what = format!("rate of {} over {}, {at}", group.name, blocking.name);
-            let at_least = ratios.at_least(&group.name, &at);
-            lab.record.targets.push(Target { at_least, ..runs::target(what, values, least) });
+            lab.record.targets.push(runs::target(what, &values, least));
         }
     }
     lab.record.figures.extend(ratios.figures("rate over blocking", "", true));
@@ -221,9 +222,9 @@ fn report(lab: &mut Lab, variants: &[Variant], found: &Values) {
             [statistics::median_of_logarithms(values), statistics::mean(values), least, most]
                 .map(|rate| format!("{rate:.0}")),
         );
-        row.push(match found.at_least(&variant.group, &variant.at) {
-            0 => String::new(),
-            limited => format!("in {limited} of {} runs", values.len()),
+        row.push(match values::one_sided(found.marks(&variant.group, &variant.at)) {
+            (0, _) => String::new(),
+            (limited, _) => format!("in {limited} of {} runs", values.len()),
         });
         row
     };

@@ -40,14 +40,15 @@ impl Outset {
     }
 }
 
-/// Options of a staircase.
-fn staircase_words(effort: &Effort, outset: Outset, row: &Row) -> Vec<String> {
+/// Options of a staircase. In a quick form all trials count, as all runs do.
+fn staircase_words(effort: &Effort, outset: Outset, row: &Row, is_quick: bool) -> Vec<String> {
+    let stolen_share = if is_quick { 1.0 } else { effort.stolen_share };
     let options = [
         ("--staircase", effort.trials.to_string()),
         ("--trial-seconds", (effort.trial_seconds * row.longer).to_string()),
         ("--width", effort.width.to_string()),
         ("--overtime-share", effort.overtime_share.max(row.overtime_share).to_string()),
-        ("--stolen-share", effort.stolen_share.to_string()),
+        ("--stolen-share", stolen_share.to_string()),
         ("--rate-start", outset.rate.to_string()),
         ("--first-step", outset.step.to_string()),
         ("--lateness-ms", effort.lateness_ms.to_string()),
@@ -72,7 +73,8 @@ impl Load {
         row: &Row,
     ) -> Result<Load, Error> {
         let folder = lab.folder(&format!("load-{label}"))?;
-        let command = lab.load_command(server, queries, &staircase_words(&lab.effort, outset, row));
+        let words = staircase_words(&lab.effort, outset, row, lab.record.quick);
+        let command = lab.load_command(server, queries, &words);
         let mut process = Process::start_with(&command, &lab.load_place(), &folder, true)?;
         let child = process.child();
         let turns = child.stdin.take().expect("started with pipes");

@@ -9,7 +9,7 @@ use super::{
     Lab, Mark, Running, Values, table,
     validity::{self, Judged, Made},
 };
-use crate::{Error, statistics};
+use crate::{Error, known::Known, statistics};
 
 /// Shares of the slowest contender's rate.
 const LOADS: [f64; 2] = [0.5, 0.8];
@@ -64,9 +64,11 @@ pub fn run(
                     }
                 };
                 let mark = Mark::of(run, &conditions);
+                // What was lost would have come later than all else: percentiles of what was answered are too low.
+                let of_answered = mark.known(Known::at_least_if(conditions.has_losses()));
                 for (percentile, values) in PERCENTILES.iter().zip(values.iter_mut()) {
                     let latency = outcome["latency_us"][percentile].as_f64().unwrap_or(0.0);
-                    values.push_marked(&subject.label, at, latency, mark);
+                    values.push_marked(&subject.label, at, latency, of_answered);
                 }
                 answered.push_marked(&subject.label, at, 1.0 - conditions.lost.unwrap_or(0.0), mark);
             }
@@ -102,7 +104,10 @@ pub fn report(lab: &mut Lab, found: &Latency) {
             lab.record.figures.extend(values.figures(&metric, "us", false));
         }
         let row = |name: &&str| {
-            let cells = values.iter().map(|values| format!("{:.1}", statistics::median(values.of(name, at))));
+            let cell = |values: &Values| {
+                format!("{}{:.1}", values.known(name, at).sign(), statistics::median(values.of(name, at)))
+            };
+            let cells = values.iter().map(cell);
             let said = answered_text(answered.of(name, at));
             std::iter::once((*name).to_owned()).chain(cells).chain([said]).collect()
         };

@@ -233,8 +233,8 @@ fn compare(lab: &mut Lab, generators: &[Generator], found: &Found, at: &str) {
         for (what, values) in targets {
             let what = format!("{at}: best {what} over {}", generator.name);
             // Processor time is counted in ticks: of a run that is too short it is 0, and says nothing.
-            let values: Vec<f64> =
-                values.of(&label, at).iter().copied().filter(|&ratio| ratio > 0.0).collect();
+            let mut values = values.marked(&label, at);
+            values.retain(|&(ratio, _)| ratio > 0.0);
             if !values.is_empty() {
                 lab.record.targets.push(runs::target(what, &values, least));
             }

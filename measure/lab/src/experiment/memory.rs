@@ -10,7 +10,7 @@ use super::{
     Lab, Mark, Values, table,
     validity::{self, Judged, Made},
 };
-use crate::{Error, recipe::Name, statistics};
+use crate::{Error, known::Known, recipe::Name, statistics};
 
 /// How long is waited for memory to settle after the load.
 const SETTLE_SECONDS: f64 = 30.0;
@@ -63,7 +63,8 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             loaded.push(&subject.label, &case.name, before / records);
             whole.push(&subject.label, &case.name, before);
             if let Some(Judged { value, conditions }) = judged {
-                let mark = Mark::of(0, &conditions);
+                // A query that was lost may have touched nothing.
+                let mark = Mark::of(0, &conditions).known(Known::at_least_if(conditions.has_losses()));
                 touched.push_marked(&subject.label, &case.name, value / records, mark);
             }
         }
@@ -90,7 +91,7 @@ fn report(lab: &mut Lab, places: &[String], loaded: &Values, touched: &Values, w
                 (*name).to_owned(),
                 format!("{:.1}", median(whole) / f64::from(1 << 20)),
                 format!("{:.1}", median(loaded)),
-                format!("{:.1}", median(touched)),
+                format!("{}{:.1}", touched.known(name, at).sign(), median(touched)),
                 ratio,
             ]
         };

@@ -56,7 +56,7 @@ use std::{
 pub use generator::{Load, Outset};
 pub use servers::{Running, Subject};
 pub use validity::Ledger;
-pub use values::{Mark, Values, duration, interval_text, point, table};
+pub use values::{Mark, Marked, Values, duration, interval_text, point, table};
 
 use crate::{
     Error,

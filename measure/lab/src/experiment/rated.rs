@@ -45,8 +45,11 @@ impl Rated {
             let share = shares.iter().find(|share| share.contender == who && share.at == at);
             let mut row = vec![
                 who.to_owned(),
-                format!("{:.0}", figure.median),
-                share.map_or_else(|| "1".to_owned(), |share| format!("{:.3}", share.median)),
+                format!("{}{:.0}", figure.known().sign(), figure.median),
+                share.map_or_else(
+                    || "1".to_owned(),
+                    |share| format!("{}{:.3}", share.known().sign(), share.median),
+                ),
                 share.map_or_else(String::new, |share| interval_text(share, 3)),
                 format!("{:.2}", median(&self.user, who)),
                 format!("{:.2}", median(&self.system, who)),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::validity::{Conditions, quietness};
 use crate::{
+    known::Known,
     record::{Chart, Figure, Point, Role, Series, Table},
     statistics,
 };
@@ -13,8 +14,8 @@ use crate::{
 pub struct Mark {
     /// In which round it was measured: values of one round compare.
     pub round: usize,
-    /// Whether it is known only that the value is at least so much, as the generator was the limit.
-    pub is_at_least: bool,
+    /// From which sides it is known.
+    pub known: Known,
     /// Shares of time stolen, and taken by others, where they were watched.
     pub shares: Option<(f64, f64)>,
 }
@@ -22,9 +23,23 @@ pub struct Mark {
 impl Mark {
     /// Of a run in a round under these conditions, of whatever the generator does not limit.
     pub fn of(round: usize, conditions: &Conditions) -> Mark {
-        Mark { round, is_at_least: false, shares: Some((conditions.stolen, conditions.others)) }
+        Mark { shares: Some((conditions.stolen, conditions.others)), ..Mark::in_round(round) }
+    }
+
+    /// Of a run in a round that was not watched by itself.
+    pub fn in_round(round: usize) -> Mark {
+        Mark { round, ..Mark::default() }
+    }
+
+    /// The same, of a value of which less is known.
+    #[must_use]
+    pub fn known(self, known: Known) -> Mark {
+        Mark { known, ..self }
     }
 }
+
+/// A value with what is known of it.
+pub type Marked = (f64, Mark);
 
 /// Values of one metric, by contender and by place in what varies.
 #[derive(Default)]
@@ -36,10 +51,15 @@ pub struct Values {
 }
 
 impl Values {
-    /// Adds a value, of which only its place in the order of rounds is known.
+    /// Adds a value, of which only its place in the order of values is known: it compares with no other.
     pub fn push(&mut self, contender: &str, at: &str, value: f64) {
         let round = self.of(contender, at).len();
-        self.push_marked(contender, at, value, Mark { round, ..Mark::default() });
+        self.push_at(contender, at, round, value);
+    }
+
+    /// Adds the value of a round.
+    pub fn push_at(&mut self, contender: &str, at: &str, round: usize, value: f64) {
+        self.push_marked(contender, at, value, Mark::in_round(round));
     }
 
     /// Adds a value. A round has one: of what comes twice in a row, as a limit program does that brackets its block, it is the mean. As two values
@@ -51,7 +71,7 @@ impl Values {
             self.by.get_mut(&key).and_then(|values| values.last_mut()),
         ) && before.round == mark.round
         {
-            before.is_at_least |= mark.is_at_least;
+            before.known = before.known.and(mark.known);
             *last = f64::midpoint(*last, value);
             return;
         }
@@ -84,9 +104,15 @@ impl Values {
         self.marks.get(&(contender.to_owned(), at.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    /// Of how many values it is known only that they are at least so much.
-    pub fn at_least(&self, contender: &str, at: &str) -> usize {
-        self.marks(contender, at).iter().filter(|mark| mark.is_at_least).count()
+    /// The values with what is known of them.
+    pub fn marked(&self, contender: &str, at: &str) -> Vec<Marked> {
+        self.of(contender, at).iter().copied().zip(self.marks(contender, at).iter().copied()).collect()
+    }
+
+    /// What is known of their median.
+    pub fn known(&self, contender: &str, at: &str) -> Known {
+        let (at_least, at_most) = one_sided(self.marks(contender, at));
+        Known::of(at_least, at_most)
     }
 
     /// Contenders in the order in which they came.
@@ -105,6 +131,7 @@ impl Values {
         let figure = |key: &(String, String)| {
             let values = self.by[key].clone();
             let positive = values.iter().all(|&value| value > 0.0);
+            let (at_least, at_most) = one_sided(&self.marks[key]);
             Figure {
                 contender: key.0.clone(),
                 at: key.1.clone(),
@@ -118,7 +145,8 @@ impl Values {
                 },
                 interval: statistics::interval(&values),
                 coverage: statistics::coverage(values.len()),
-                at_least: self.at_least(&key.0, &key.1),
+                at_least,
+                at_most,
                 quietness: quietness(
                     &self.marks[key].iter().filter_map(|mark| mark.shares).collect::<Vec<_>>(),
                 ),
@@ -141,6 +169,12 @@ impl Values {
         });
         Chart::bars(title, y_label, places.to_vec(), series.collect()).log(y_log)
     }
+}
+
+/// Of how many values it is known only that they are at least so much, and at most; what is not known at all is both.
+pub fn one_sided(marks: &[Mark]) -> (usize, usize) {
+    let count = |is_it: fn(Known) -> bool| marks.iter().filter(|mark| is_it(mark.known)).count();
+    (count(|known| !known.is_from_above()), count(|known| !known.is_from_below()))
 }
 
 /// A point with median and ends; `None` without values.
@@ -179,14 +213,23 @@ mod tests {
     #[test]
     fn a_round_has_one_value() {
         let mut values = Values::default();
-        let mark = |round, is_at_least| Mark { round, is_at_least, shares: None };
-        for (round, value, limited) in [(1, 10.0, false), (1, 12.0, true), (2, 20.0, false), (2, 20.0, false)]
-        {
-            values.push_marked("echo", "", value, mark(round, limited));
+        let (exactly, least, most) = (Known::Exactly, Known::AtLeast, Known::AtMost);
+        for (round, value, known) in [
+            (1, 10.0, exactly),
+            (1, 12.0, least),
+            (2, 20.0, exactly),
+            (2, 20.0, exactly),
+            (3, 30.0, least),
+            (3, 32.0, most),
+        ] {
+            values.push_marked("echo", "", value, Mark::in_round(round).known(known));
         }
-        values.push_marked("echo", "elsewhere", 1.0, mark(2, false));
-        assert_eq!((values.of("echo", ""), values.of("echo", "elsewhere")), (&[11.0, 20.0][..], &[1.0][..]));
+        values.push_at("echo", "elsewhere", 2, 1.0);
+        assert_eq!(values.of("echo", ""), [11.0, 20.0, 31.0]);
+        assert_eq!(values.of("echo", "elsewhere"), [1.0]);
         let figure = &values.figures("rate", "/s", true)[0];
-        assert_eq!((figure.values.len(), figure.at_least), (2, 1));
+        // The mean of two of which one is known from below and the other from above is not known at all.
+        assert_eq!((figure.values.len(), figure.at_least, figure.at_most), (3, 2, 1));
+        assert_eq!((figure.known(), values.known("echo", "elsewhere")), (Known::NotAtAll, exactly));
     }
 }

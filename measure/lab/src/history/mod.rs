@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::{
     file::Error,
+    known::Known,
     machine, number,
     record::{Figure, Record},
     records::{self, Records},
@@ -92,8 +93,10 @@ pub struct Value {
     pub interval: Option<(f64, f64)>,
     /// Values that it is of.
     pub values: usize,
-    /// Of how many of them it is known only that they are at least so much, as the generator was the limit.
+    /// Of how many of them it is known only that they are at least so much, as where the generator was the limit.
     pub at_least: usize,
+    /// Of how many that they are at most so much.
+    pub at_most: usize,
 }
 
 /// Why there is no history.
@@ -203,6 +206,7 @@ fn value(record: &Record, like: &Figure, contender: &str, at: &str) -> Option<Va
         interval: figure.interval,
         values: figure.values.len(),
         at_least: figure.at_least,
+        at_most: figure.at_most,
     })
 }
 
@@ -217,10 +221,9 @@ fn distinct<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 impl Value {
-    /// The median in words, with a mark where the generator was the limit.
+    /// The median in words, with a mark where it is known from one side only.
     fn text(&self) -> String {
-        let limited = if self.at_least > 0 { "≥ " } else { "" };
-        format!("{limited}{}", number::long(self.median))
+        format!("{}{}", Known::of(self.at_least, self.at_most).sign(), number::long(self.median))
     }
 }
 

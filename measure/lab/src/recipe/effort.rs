@@ -83,7 +83,7 @@ effort! {
     rate_start: f64 = 50_000.0, (1.0..=1e8);
     /// Most the echoes of a block may differ.
     echo_spread: f64 = 0.05, (0.0..=10.0);
-    /// Most of the used cores' time that the hypervisor may take in a run, or in a failed trial of a staircase, that counts.
+    /// Most of the used cores' time that the hypervisor may take in a run, or in a trial of a staircase, that counts.
     stolen_share: f64 = 0.005, (0.0..=1.0);
     /// How late the last reply of a trial may come, as share of its length.
     overtime_share: f64 = 0.01, (0.0..=1.0);

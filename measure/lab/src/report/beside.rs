@@ -71,7 +71,8 @@ fn line(page: &mut String, row: &Row, source: &str) {
     let Row { published, ours, .. } = row;
     let at = if ours.at.is_empty() { String::new() } else { format!(", {}", ours.at) };
     let source = if source.is_empty() { String::new() } else { format!("<small>{}</small>", html(source)) };
-    let ratio = row.ratio().map_or_else(|| "units differ".to_owned(), number::long);
+    let signed = |ratio| ours.known().sign().to_owned() + &number::long(ratio);
+    let ratio = row.ratio().map_or_else(|| "units differ".to_owned(), signed);
     let _ = writeln!(
         page,
         "<tr><th scope=\"row\">{}{source}</th><td>{}</td><td class=\"prose\">{}<small>{}</small></td><td>{}</td>\

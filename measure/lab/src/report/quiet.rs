@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::tables::open_table;
 use crate::{
     escape::html,
+    known::Known,
     record::{Figure, Quietness, Record},
 };
 
@@ -25,7 +26,7 @@ pub fn section(page: &mut String, record: &Record) {
     );
     open_table(page, "quietness");
     for head in
-        ["of", "figures", "runs", "stolen: median, most", "others: median, most", "limited by the generator"]
+        ["of", "figures", "runs", "stolen: median, most", "others: median, most", "known from one side"]
     {
         // Writing to a string cannot fail.
         let _ = write!(page, "<th scope=\"col\">{head}</th>");
@@ -37,11 +38,13 @@ pub fn section(page: &mut String, record: &Record) {
 
 fn rows(record: &Record) -> Vec<Row<'_>> {
     let mut rows: Vec<Row> = Vec::new();
-    for figure in record.figures.iter().filter(|figure| figure.quietness.is_some() || figure.at_least > 0) {
+    for figure in
+        record.figures.iter().filter(|figure| figure.quietness.is_some() || figure.known() != Known::Exactly)
+    {
         let is_same = |row: &&mut Row| {
             let first = row.first;
-            (&first.contender, &first.at, first.quietness, first.at_least)
-                == (&figure.contender, &figure.at, figure.quietness, figure.at_least)
+            let key = |figure: &Figure| (figure.quietness, figure.at_least, figure.at_most);
+            (&first.contender, &first.at, key(first)) == (&figure.contender, &figure.at, key(figure))
         };
         match rows.iter_mut().find(is_same) {
             Some(row) => row.metrics.push(&figure.metric),
@@ -58,9 +61,13 @@ fn line(page: &mut String, Row { first, metrics }: &Row) {
         Some(Quietness { runs, stolen, others }) => [runs.to_string(), share(stolen), share(others)],
         None => [(); 3].map(|()| "–".to_owned()),
     };
-    let limited = match first.at_least {
-        0 => "never".to_owned(),
-        count => format!("{count} of {} values", first.values.len()),
+    let limited = match (first.at_least, first.at_most) {
+        (0, 0) => "none".to_owned(),
+        (at_least, 0) => format!("{at_least} of {} at least", first.values.len()),
+        (0, at_most) => format!("{at_most} of {} at most", first.values.len()),
+        (at_least, at_most) => {
+            format!("{at_least} of {} at least, {at_most} at most", first.values.len())
+        }
     };
     let _ = writeln!(
         page,

@@ -27,7 +27,8 @@ pub fn figures(page: &mut String, record: &Record) {
     page.push_str(
         "<section>\n<h2>In figures</h2>\n<p class=\"caption\">Medians; below each, in small, the interval that holds the \
          median with 95 % or more, between two of the values in order, where there are six or more. \
-         ≥: the generator was the limit.</p>\n<div class=\"grids\">\n",
+         ≥, ≤: some of the values are known from one side only, as the generator was the limit, queries were lost, or nobody \
+         waited longer; ?: from none.</p>\n<div class=\"grids\">\n",
     );
     for grid in &grids {
         grid_table(page, grid);
@@ -66,10 +67,9 @@ fn grid_table(page: &mut String, grid: &Grid) {
     page.push_str("</tbody></table></div>\n</figure>\n");
 }
 
-/// Median, with a mark where the generator was the limit, and below it the interval.
+/// Median, with a mark where it is known from one side only, and below it the interval.
 pub fn figure_cell(figure: &Figure) -> String {
-    let limited = if figure.at_least > 0 { "≥ " } else { "" };
-    let median = format!("{limited}{}", number::long(figure.median));
+    let median = format!("{}{}", figure.known().sign(), number::long(figure.median));
     let median = match &figure.quietness {
         Some(quietness) => format!("<span title=\"{}\">{median}</span>", html(&quietness.words())),
         None => median,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    record::{Beside, Published, Text},
+    record::{Beside, Figure, Published, Text},
     sample,
 };
 
@@ -172,9 +172,14 @@ fn ours_and_published_in_a_row() {
 
 #[test]
 fn quietness_and_limit_of_each_figure() {
-    let page = page(&sample::record());
+    let mut record = sample::record();
+    let share = |figure: &&mut Figure| figure.contender == "zonda" && figure.metric == "share of echo";
+    record.figures.iter_mut().find(share).unwrap().at_most = 3;
+    let page = page(&record);
+    assert!(page.contains(">≤ 0.9120</span>"));
     let part = page.split("How quiet the machine was for each figure").nth(1).unwrap();
     let row = part.lines().find(|line| line.contains("zonda")).unwrap();
     assert!(row.contains("0.04 %, 0.21 %") && row.contains("share of echo"), "{row}");
-    assert!(part.contains(" values</td></tr>"), "one of them was limited");
+    assert!(row.ends_with("<td>3 of 7 at most</td></tr>"), "{row}");
+    assert!(part.contains("<td>2 of 7 at least</td></tr>"), "the echo server's rate");
 }

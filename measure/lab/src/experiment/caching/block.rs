@@ -81,6 +81,7 @@ pub fn measure(
             let said = error.to_string();
             let who = said.split_whitespace().next().unwrap_or("a server").to_owned();
             let left = lab.leave_out(running, &spot.at, error);
+            lab.validity.failed(1);
             judge::discard(lab, number, spot, &format!("{who} failed"));
             left
         }

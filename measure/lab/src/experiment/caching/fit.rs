@@ -58,15 +58,22 @@ pub fn costs(spots: &[Spot], found: &Found) -> Costs {
         .collect();
     let mut costs = Costs::default();
     for who in found.rated.user.contenders() {
-        let blocks = meant.iter().map(|spot| found.rated.user.of(who, &spot.at).len()).min().unwrap_or(0);
-        for block in 0..blocks {
+        // Blocks of which all places count.
+        let in_block = |values: &Values, at: &str, block: usize| {
+            let mut marked = values.marked(who, at).into_iter();
+            marked.find_map(|(value, mark)| (mark.round == block).then_some(value))
+        };
+        let first = meant.first().map_or(&[][..], |spot| found.rated.user.marks(who, &spot.at));
+        for block in first.iter().map(|mark| mark.round) {
             for (part, values) in [&found.rated.user, &found.rated.system].into_iter().enumerate() {
                 let row = |spot: &&Spot| {
-                    (found.hits.of(who, &spot.at)[block] / 100.0, values.of(who, &spot.at)[block])
+                    let hits = in_block(&found.hits, &spot.at, block)?;
+                    Some((hits / 100.0, in_block(values, &spot.at, block)?))
                 };
-                if let Some(line) = line(&meant.iter().map(row).collect::<Vec<_>>()) {
-                    costs.of[part * 2].push(who, AT, line.hit);
-                    costs.of[part * 2 + 1].push(who, AT, line.miss);
+                let rows = meant.iter().map(row).collect::<Option<Vec<_>>>();
+                if let Some(line) = rows.and_then(|rows| line(&rows)) {
+                    costs.of[part * 2].push_at(who, AT, block, line.hit);
+                    costs.of[part * 2 + 1].push_at(who, AT, block, line.miss);
                     costs.off.push(who, if part == 0 { "user" } else { "system" }, line.off * 100.0);
                 }
             }

@@ -10,6 +10,7 @@ use super::{
     Found, RELAY, RELAY_AGAIN, Spot,
     block::{Block, Walked},
 };
+use crate::known::Known;
 
 /// A resolver that answers more than this share with SERVFAIL or REFUSED does other work than the others.
 const FAILED_SHARE_MAX: f64 = 0.001;
@@ -31,9 +32,14 @@ pub fn sum(staircase: &Value, name: &str) -> f64 {
 pub fn judge(lab: &mut Lab, number: usize, spot: &Spot, block: &Block, found: &mut Found) {
     let raw = &block.walked;
     let rate = |result: &Walked| result.staircase["rate"].as_f64().unwrap_or(0.0);
-    let of = |label: &str| raw.iter().find(|result| result.label == label).map_or(0.0, rate);
-    let relays = [of(RELAY), of(RELAY_AGAIN)];
-    let mean = f64::midpoint(relays[0], relays[1]);
+    let known = |result: &Walked| Known::at_least_if(limit(result) == GENERATOR_BEHIND);
+    let of = |label: &str| {
+        let result = raw.iter().find(|result| result.label == label);
+        result.map_or((0.0, Known::Exactly), |result| (rate(result), known(result)))
+    };
+    let [relay, again] = [of(RELAY), of(RELAY_AGAIN)];
+    let relays = [relay.0, again.0];
+    let (mean, known_of_mean) = (f64::midpoint(relay.0, again.0), relay.1.and(again.1));
     let (mut why, mut broken) = (Vec::new(), Vec::new());
     if (relays[0] - relays[1]).abs() > lab.effort.echo_spread * mean {
         broken.push(Rule::Echoes);
@@ -63,6 +69,7 @@ pub fn judge(lab: &mut Lab, number: usize, spot: &Spot, block: &Block, found: &m
         }
     }
     broken.extend(raw.iter().any(|result| limit(result) == GENERATOR_BEHIND).then_some(Rule::Generator));
+    broken.sort_unstable();
     broken.dedup();
     // A block takes minutes, and the caches have moved on: it is not made again.
     let counts = lab.validity.decide_once(&broken, lab.record.quick) == Decision::Counts;
@@ -75,7 +82,7 @@ pub fn judge(lab: &mut Lab, number: usize, spot: &Spot, block: &Block, found: &m
         let hits = 1.0 - result.arrived.children as f64 / sent;
         let upstream = (result.arrived.children + result.arrived.parent) as f64 / sent;
         let limit = limit(result);
-        let rated = Mark { is_at_least: limit == GENERATOR_BEHIND, ..mark };
+        let rated = mark.known(known(result));
         let [server, load] = [result.cores.server, result.cores.load].map(|cores| cores.busy_share() * 100.0);
         eprintln!(
             "  {}: {rate:.0}/s ({limit}), {user:.2} us user and {system:.2} us system an answer, {:.2} % hits, \
@@ -99,12 +106,13 @@ pub fn judge(lab: &mut Lab, number: usize, spot: &Spot, block: &Block, found: &m
             found.busy.push_marked(who, &spot.at, server, mark);
             found.busy_load.push_marked(who, &spot.at, load, mark);
             if who != RELAY {
-                found.rated.shares.push_marked(who, &spot.at, rate / mean, rated);
+                let share = mark.known(rated.known.over(known_of_mean));
+                found.rated.shares.push_marked(who, &spot.at, rate / mean, share);
             }
         }
     }
     if counts {
-        found.limits.push(RELAY, &spot.at, mean);
+        found.limits.push_marked(RELAY, &spot.at, mean, mark.known(known_of_mean));
     }
     let results: serde_json::Map<String, Value> =
         raw.iter().map(|result| (result.label.clone(), result.staircase.clone())).collect();

@@ -35,17 +35,16 @@ pub fn report(lab: &mut Lab, spots: &[Spot], found: &Found) {
     runs::change_targets(lab, "rate", |metric, who, at| {
         let is_limit = who == Name::Echo.text();
         match metric {
-            "rate" if is_limit => found.limits.of(RELAY, at),
-            "rate" => found.rated.rates.of(who, at),
-            "share of relay" => found.rated.shares.of(who, at),
-            "user CPU" => found.rated.user.of(who, at),
-            "upstream queries a query" => found.upstream.of(who, at),
+            "rate" if is_limit => found.limits.marked(RELAY, at),
+            "rate" => found.rated.rates.marked(who, at),
+            "share of relay" => found.rated.shares.marked(who, at),
+            "user CPU" => found.rated.user.marked(who, at),
+            "upstream queries a query" => found.upstream.marked(who, at),
             _ => fit::METRICS
                 .iter()
                 .position(|known| *known == metric)
-                .map_or(&[][..], |part| costs.of[part].of(who, at)),
+                .map_or_else(Vec::new, |part| costs.of[part].marked(who, at)),
         }
-        .to_vec()
     });
 }
 

@@ -160,11 +160,10 @@ fn evenly(text: &str, count: usize) -> Vec<&str> {
 fn beyond_unbound(found: &mut Found, cases: &[Case]) {
     let names: Vec<String> = found.median.contenders().into_iter().map(str::to_owned).collect();
     for case in cases {
-        let theirs = found.median.of("unbound", &case.name).to_vec();
+        let theirs = found.median.marked("unbound", &case.name);
         for name in names.iter().filter(|name| *name != "unbound") {
-            let ours = found.median.of(name, &case.name).to_vec();
-            for (ours, theirs) in ours.iter().zip(&theirs) {
-                found.beyond.push(name, &case.name, ours - theirs);
+            for (more, mark) in runs::less(&found.median.marked(name, &case.name), &theirs) {
+                found.beyond.push_marked(name, &case.name, more, mark);
             }
         }
     }

@@ -41,7 +41,7 @@ pub fn report(lab: &mut Lab, cases: &[Case], found: &Found) {
     }
     runs::change_targets(lab, "questions", |metric, who, at| {
         let values = metrics_of(found, metric);
-        values.map_or_else(Vec::new, |values| values.of(who, at).to_vec())
+        values.map_or_else(Vec::new, |values| values.marked(who, at))
     });
 }
 

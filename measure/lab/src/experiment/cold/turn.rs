@@ -96,17 +96,17 @@ impl Found {
         let codes = outcome["rcodes"].as_object();
         let found =
             ["NOERROR", "NXDOMAIN"].iter().filter_map(|code| codes?.get(*code)?.as_f64()).sum::<f64>();
-        self.questions.push(who, at, book.total() as f64 / names);
-        self.streams.push(who, at, book.streams() as f64 / names);
-        self.trips.push(who, at, latency("mean") / (ROUND_TRIP.as_secs_f64() * 1000.0));
-        self.median.push(who, at, latency("p50"));
-        self.high.push(who, at, latency("p99"));
-        self.user.push(who, at, cpu.user * 1e6 / names);
-        self.system.push(who, at, cpu.system * 1e6 / names);
-        self.failed.push(who, at, 1.0 - found / names);
-        self.pss.push(who, at, turn.pss as f64);
+        self.questions.push_at(who, at, round, book.total() as f64 / names);
+        self.streams.push_at(who, at, round, book.streams() as f64 / names);
+        self.trips.push_at(who, at, round, latency("mean") / (ROUND_TRIP.as_secs_f64() * 1000.0));
+        self.median.push_at(who, at, round, latency("p50"));
+        self.high.push_at(who, at, round, latency("p99"));
+        self.user.push_at(who, at, round, cpu.user * 1e6 / names);
+        self.system.push_at(who, at, round, cpu.system * 1e6 / names);
+        self.failed.push_at(who, at, round, 1.0 - found / names);
+        self.pss.push_at(who, at, round, turn.pss as f64);
         if let Some(signatures) = turn.signatures {
-            self.signatures.push(who, at, signatures as f64 / names);
+            self.signatures.push_at(who, at, round, signatures as f64 / names);
         }
         let all = self.codes.entry((who.to_owned(), at.to_owned())).or_default();
         for (code, count) in codes.into_iter().flatten() {

@@ -147,7 +147,7 @@ fn targets(lab: &mut Lab, recipe: &Recipe, found: &Found, cores: usize) {
             (format!("{variant}, {}", panel.axis.place(value)), found.cell(place, variant, value))
         });
         let (Some(one), Some(other)) = (of.1, over.1) else { continue };
-        let ratios = found.ratios(one, other);
+        let ratios = found.marked_ratios(one, other);
         if !ratios.is_empty() {
             let what = format!("{}: rate of {} over {}", panel.at, of.0, over.0);
             lab.record.targets.push(runs::target(what, &ratios, target.least));
@@ -168,12 +168,15 @@ fn alarms(lab: &mut Lab, recipe: &Recipe, found: &Found) {
             for (which, cell) in cells
                 .filter(|(_, cell)| cell.panel == place && cell.variant == variant.name && cell.value > 1)
             {
-                let ratios = found.ratios(which, one);
+                let marked = found.marked_ratios(which, one);
+                let ratios: Vec<f64> = marked.iter().map(|(ratio, _)| *ratio).collect();
                 let median = statistics::median_of_logarithms(&ratios);
                 if statistics::interval(&ratios).is_some_and(|(_, high)| high < 1.0) {
                     slower.push(format!("{} {median:.2}", panel.axis.place(cell.value)));
                 }
-                ratios.iter().for_each(|&ratio| values.push(&variant.name, &panel.place(cell.value), ratio));
+                for (ratio, mark) in marked {
+                    values.push_marked(&variant.name, &panel.place(cell.value), ratio, mark);
+                }
             }
             if !slower.is_empty() {
                 let (at, name, slower) = (&panel.at, &variant.name, slower.join(", "));

@@ -1,6 +1,9 @@
 //! Runs that count, and values drawn from them.
 
-use super::{super::Mark, outcome::Outcome};
+use super::{
+    super::{Mark, Marked, runs},
+    outcome::Outcome,
+};
 use crate::recipe::{Cell, Shown};
 
 /// A run that counts.
@@ -52,7 +55,15 @@ impl Found {
 
     /// Rates of one cell over those of another, one for each round that has both.
     pub fn ratios(&self, one: usize, other: usize) -> Vec<f64> {
-        let rate_of_other = |round| self.of(other).find(|run| run.round == round).map(|run| run.outcome.rate);
-        self.of(one).filter_map(|run| Some(run.outcome.rate / rate_of_other(run.round)?)).collect()
+        self.marked_ratios(one, other).into_iter().map(|(ratio, _)| ratio).collect()
+    }
+
+    /// The same with what is known of the runs of the first.
+    pub fn marked_ratios(&self, one: usize, other: usize) -> Vec<Marked> {
+        let rates = |cell| {
+            let runs = self.of(cell);
+            runs.map(|run| (run.outcome.rate, Mark { round: run.round, ..run.mark })).collect::<Vec<_>>()
+        };
+        runs::over(&rates(one), &rates(other))
     }
 }

@@ -9,12 +9,13 @@ use bench::random::Random;
 use serde_json::json;
 
 use super::{
-    super::{Lab, Running, Subject, Values, point, table},
+    super::{Lab, Mark, Running, Subject, Values, point, table},
     Found, Spot,
 };
 use crate::{
     Error,
     contender::Server,
+    known::Known,
     record::{Chart, Figure, Role, Series, Table},
     statistics,
 };
@@ -48,7 +49,8 @@ pub fn run(lab: &mut Lab, spot: &Spot, running: &mut Running, found: &mut Found)
                 lab.go_on()?;
                 let held = statistics::median(found.rated.rates.of(&subject.label, &spot.at));
                 if held > 0.0 {
-                    let trial = offer(lab, spot, (subject, server), (which, held * share), &mut found.beyond);
+                    let trial =
+                        offer(lab, spot, (subject, server), (which, run, held * share), &mut found.beyond);
                     failed.extend(trial.err());
                 }
             }
@@ -63,7 +65,7 @@ fn offer(
     lab: &mut Lab,
     spot: &Spot,
     (subject, server): (&Subject, &mut Server),
-    (which, rate): (usize, f64),
+    (which, run, rate): (usize, usize, f64),
     beyond: &mut Beyond,
 ) -> Result<(), Error> {
     let seconds = lab.effort.beyond_seconds;
@@ -77,8 +79,11 @@ fn offer(
     let dropped = lab.bed.sockets(port)?.dropped.saturating_sub(before.dropped);
     let count = |field: &str| outcome[field].as_f64().unwrap_or(0.0) / seconds;
     let (who, at) = (&subject.label, &spot.at);
+    // What a generator that kept no schedule offered was not so much: how much of that is answered is not known.
+    let is_offered = outcome["kept_schedule"] == true;
+    let answered = Mark::in_round(run).known(if is_offered { Known::Exactly } else { Known::NotAtAll });
     beyond.offered[which].push(who, at, count("sent"));
-    beyond.answered[which].push(who, at, count("received"));
+    beyond.answered[which].push_marked(who, at, count("received"), answered);
     beyond.late[which].push(who, at, count("late"));
     beyond.dropped[which].push(who, at, dropped as f64 / seconds);
     lab.record.raw.push(json!({

@@ -10,7 +10,7 @@ use super::{
     },
     ECHO_AGAIN, Found, Lab, Running, Spot, cross,
 };
-use crate::{Error, contender::Server, process::Cpu, recipe::Name};
+use crate::{Error, contender::Server, known::Known, process::Cpu, recipe::Name};
 
 /// Where one was in the block before its staircase begins again, with a step that finds it after few trials.
 const FIRST_STEP: f64 = 0.12;
@@ -42,7 +42,7 @@ pub fn measure(
             }
             Err(error) => {
                 lab.leave_out(running, &spot.at, error)?;
-                lab.validity.failed();
+                lab.validity.failed(attempt);
                 let gone =
                     spot.names.iter().find(|name| !running.iter().any(|(subject, _)| subject.name == **name));
                 let who = gone.map_or("a server", |name| name.text());
@@ -118,10 +118,14 @@ struct Turn {
 /// Keeps a block, discards it or asks for it again.
 fn judge(lab: &mut Lab, turn: &Turn, spot: &Spot, raw: Vec<(String, Value)>, found: &mut Found) -> Decision {
     let rate = |result: &Value| result["rate"].as_f64().unwrap_or(0.0);
-    let of =
-        |label: &str| raw.iter().find(|(known, _)| known == label).map_or(0.0, |(_, result)| rate(result));
-    let echoes = [of(Name::Echo.text()), of(ECHO_AGAIN)];
-    let mean = f64::midpoint(echoes[0], echoes[1]);
+    let known = |result: &Value| Known::at_least_if(result["limit"] == GENERATOR_BEHIND);
+    let of = |label: &str| {
+        let result = raw.iter().find(|(known, _)| known == label);
+        result.map_or((0.0, Known::Exactly), |(_, result)| (rate(result), known(result)))
+    };
+    let [echo, again] = [of(Name::Echo.text()), of(ECHO_AGAIN)];
+    let echoes = [echo.0, again.0];
+    let (mean, known_of_mean) = (f64::midpoint(echo.0, again.0), echo.1.and(again.1));
     let (broken, why) = faults(lab, turn, echoes, &raw);
     let decision = lab.validity.decide(&broken, turn.attempt, lab.record.quick);
     for (label, result) in &raw {
@@ -133,14 +137,19 @@ fn judge(lab: &mut Lab, turn: &Turn, spot: &Spot, raw: Vec<(String, Value)>, fou
         if decision == Decision::Counts {
             let who = if label == ECHO_AGAIN { Name::Echo.text() } else { label };
             let mark = Mark::of(turn.number, &turn.conditions);
-            let rated = Mark { is_at_least: limit == GENERATOR_BEHIND, ..mark };
+            let rated = mark.known(known(result));
             found.rated.rates.push_marked(who, &spot.at, rate, rated);
             found.rated.user.push_marked(who, &spot.at, user, mark);
             found.rated.system.push_marked(who, &spot.at, system, mark);
             let pss = result["pss_octets"].as_f64().unwrap_or(0.0);
             found.rated.pss.push_marked(who, &spot.at, pss, mark);
             if who != Name::Echo.text() {
-                found.rated.shares.push_marked(who, &spot.at, rate / mean, rated);
+                found.rated.shares.push_marked(
+                    who,
+                    &spot.at,
+                    rate / mean,
+                    mark.known(rated.known.over(known_of_mean)),
+                );
             }
         }
     }

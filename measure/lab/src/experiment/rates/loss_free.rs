@@ -7,10 +7,10 @@ use bench::random::Random;
 use serde_json::{Value, json};
 
 use super::{
-    super::{Lab, Running, Values, table},
+    super::{Lab, Mark, Running, Values, table, validity::GENERATOR_BEHIND},
     Found, Spot,
 };
-use crate::{Error, contender::Server, error::ServerProblem, record::Table, statistics};
+use crate::{Error, contender::Server, error::ServerProblem, known::Known, record::Table, statistics};
 
 /// Order of the searches.
 const SEED: u64 = 5;
@@ -42,7 +42,8 @@ pub fn run(lab: &mut Lab, spot: &Spot, running: &mut Running, found: &mut Found)
             Ok(maximum) => {
                 let rate = maximum["rate"].as_f64().unwrap_or(0.0);
                 eprintln!("  {label}: {rate:.0}/s, {held:.0}/s in half of all trials");
-                found.loss_free.push(&label, &spot.at, rate);
+                let known = Known::at_least_if(maximum["limit"] == GENERATOR_BEHIND);
+                found.loss_free.push_marked(&label, &spot.at, rate, Mark::default().known(known));
                 lab.record.raw.push(json!({ "loss_free_of": label, "at": spot.at, "maximum": maximum }));
             }
             // It says so by its exit status.
@@ -82,8 +83,16 @@ pub fn report(spot: &Spot, found: &Found) -> Option<Table> {
     let row = |name: &&str| {
         let of = |values: &Values| statistics::median(values.of(name, &spot.at));
         let (free, half) = (of(&found.loss_free), of(&found.rated.rates));
-        let share = if half > 0.0 { format!("{:.2}", free / half) } else { String::new() };
-        vec![(*name).to_owned(), format!("{free:.0}"), format!("{half:.0}"), share]
+        let known = |values: &Values| values.known(name, &spot.at);
+        let (free_known, half_known) = (known(&found.loss_free), known(&found.rated.rates));
+        let over = free_known.over(half_known).sign();
+        let share = if half > 0.0 { format!("{over}{:.2}", free / half) } else { String::new() };
+        vec![
+            (*name).to_owned(),
+            format!("{}{free:.0}", free_known.sign()),
+            format!("{}{half:.0}", half_known.sign()),
+            share,
+        ]
     };
     let is_here = |name: &&str| !found.loss_free.of(name, &spot.at).is_empty();
     let rows: Vec<_> = found.loss_free.contenders().iter().filter(|name| is_here(name)).map(row).collect();

@@ -25,7 +25,8 @@ use crate::{
     bed::{Crowd, DNS_PORT, Slow},
     contender::{Resolving, Server},
     data::{Little, Places, Shape},
-    experiment::{Lab, Values, caching::authorities, runs, table},
+    experiment::{Lab, Mark, Values, caching::authorities, runs, table, validity},
+    known::Known,
     process::Cpu,
     recipe::{Flood, Name, VICTIMS_MAX, Victims},
     statistics,
@@ -111,7 +112,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         crowd,
     };
     let (mut found, mut random) = (Found::default(), Random::new(super::SEED));
-    each(lab, |lab, name, _| contender(lab, &bed, name, &mut random, &mut found))?;
+    each(lab, |lab, name, round| contender(lab, &bed, (name, round), &mut random, &mut found))?;
     report(lab, &found);
     Ok(())
 }
@@ -120,7 +121,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
 fn contender(
     lab: &mut Lab,
     bed: &Bed,
-    name: Name,
+    (name, round): (Name, usize),
     random: &mut Random,
     found: &mut Found,
 ) -> Result<(), Error> {
@@ -128,7 +129,7 @@ fn contender(
     let subject = resolver(lab, name, bed.little.role, resolving);
     let mut server = lab.start(&subject, &bed.little.nothing)?;
     fill(lab, &mut server, &bed.known)?;
-    let capacity = capacity(lab, &mut server, random)?;
+    let (capacity, known) = capacity(lab, &mut server, random)?;
     lab.say(&format!("{}: {capacity:.0} answers a second that deny", name.text()));
     let is_quick = lab.record.quick;
     for flood in lab.recipe.floods.clone() {
@@ -137,20 +138,22 @@ fn contender(
             continue;
         }
         quiet(lab, bed)?;
-        one(lab, bed, &mut server, &flood, capacity, random, found)?;
-        found.capacity.push(name.text(), &flood.name, capacity);
+        one(lab, bed, (&mut server, round), &flood, capacity, random, found)?;
+        let mark = Mark::in_round(round).known(known);
+        found.capacity.push_marked(name.text(), &flood.name, capacity, mark);
     }
     Ok(())
 }
 
 /// Answers a second to random names of zones whose server denies them.
-fn capacity(lab: &Lab, server: &mut Server, random: &mut Random) -> Result<f64, Error> {
+fn capacity(lab: &Lab, server: &mut Server, random: &mut Random) -> Result<(f64, Known), Error> {
     let names = names(random, Victims::Deny, VICTIMS_MAX, CAPACITY_NAMES);
     let queries = query_file(lab, "capacity", names)?;
     let (window, seconds) = (WINDOW.to_string(), lab.effort.warm_seconds.to_string());
     let words = ["--closed", &window, "--seconds", &seconds, "--flows", "64"].map(str::to_owned);
-    let said = Said::of(&lab.load(server, &queries, &words)?["outcome"]);
-    Ok(said.answered as f64 / said.seconds.max(1e-3))
+    let outcome = lab.load(server, &queries, &words)?["outcome"].take();
+    let said = Said::of(&outcome);
+    Ok((said.answered as f64 / said.seconds.max(1e-3), validity::known_of(&outcome)))
 }
 
 /// Random names below zones of a kind.
@@ -195,7 +198,7 @@ fn quiet(lab: &Lab, bed: &Bed) -> Result<(), Error> {
 fn one(
     lab: &mut Lab,
     bed: &Bed,
-    server: &mut Server,
+    (server, round): (&mut Server, usize),
     flood: &Flood,
     capacity: f64,
     random: &mut Random,
@@ -261,7 +264,7 @@ fn one(
         (&mut found.pss, pss_most as f64),
         (&mut found.answered, said[0].answered as f64 / flood_delivered),
     ] {
-        values.push(who, at, value);
+        values.push_at(who, at, round, value);
     }
     let told = |said: &Said| {
         json!({ "sent": said.sent, "answered": said.answered, "found": said.found, "failed": said.failed, "late": said.late,
@@ -305,7 +308,7 @@ fn report(lab: &mut Lab, found: &Found) {
             };
             vec![
                 who.clone(),
-                text(&found.capacity, 0, 1.0),
+                found.capacity.known(who, at).sign().to_owned() + &text(&found.capacity, 0, 1.0),
                 text(&found.rate, 0, 1.0),
                 text(&found.dropped, 1, 100.0),
                 text(&found.hits, 1, 100.0),
@@ -338,15 +341,12 @@ fn report(lab: &mut Lab, found: &Found) {
         let title = format!("{title}: share answered beside a flood");
         lab.record.charts.push(values.bars(&title, "share", &places, false));
     }
-    runs::change_targets(lab, "hits answered", |metric, who, at| {
-        match metric {
-            "hits answered" => found.hits.of(who, at),
-            "misses answered" => found.misses.of(who, at),
-            "upstream questions a flood query" => found.upstream.of(who, at),
-            "CPU a query" => found.cpu.of(who, at),
-            _ => &[],
-        }
-        .to_vec()
+    runs::change_targets(lab, "hits answered", |metric, who, at| match metric {
+        "hits answered" => found.hits.marked(who, at),
+        "misses answered" => found.misses.marked(who, at),
+        "upstream questions a flood query" => found.upstream.marked(who, at),
+        "CPU a query" => found.cpu.marked(who, at),
+        _ => Vec::new(),
     });
 }
 

@@ -99,7 +99,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     };
     lab.record.notes.push(format!("{count} names below {ZONES} zones"));
     let mut found = Found::default();
-    each(lab, |lab, name, _| measure(lab, &bed, name, &mut found))?;
+    each(lab, |lab, name, round| measure(lab, &bed, (name, round), &mut found))?;
     report(lab, &found);
     Ok(())
 }
@@ -109,7 +109,7 @@ fn rate(lab: &Lab) -> f64 {
     lab.effort.rate_start
 }
 
-fn measure(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<(), Error> {
+fn measure(lab: &mut Lab, bed: &Bed, (name, round): (Name, usize), found: &mut Found) -> Result<(), Error> {
     let cache_octets = (lab.effort.queries as u64 * OCTETS_A_NAME).max(Resolving::default().cache_octets);
     let resolving = Resolving { keeps: true, cache_octets, ..Resolving::default() };
     let subject = resolver(lab, name, bed.little.role, resolving);
@@ -155,7 +155,7 @@ fn measure(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<()
         (&mut found.pss_before, Some(pss_before as f64)),
         (&mut found.pss_after, Some(pss_after as f64)),
     ] {
-        value.into_iter().for_each(|value| values.push(who, AT, value));
+        value.into_iter().for_each(|value| values.push_at(who, AT, round, value));
     }
     lab.record.raw.push(json!({
         "restart_of": who, "filled": filled, "fill_seconds": fill_seconds, "hits_before": before, "hits_after": after,
@@ -342,12 +342,9 @@ fn report(lab: &mut Lab, found: &Found) {
         &places,
         true,
     ));
-    runs::change_targets(lab, "first hit", |metric, who, at| {
-        match metric {
-            "first hit" => found.first_hit.of(who, at),
-            "hits after over before" => found.kept.of(who, at),
-            _ => &[],
-        }
-        .to_vec()
+    runs::change_targets(lab, "first hit", |metric, who, at| match metric {
+        "first hit" => found.first_hit.marked(who, at),
+        "hits after over before" => found.kept.marked(who, at),
+        _ => Vec::new(),
     });
 }

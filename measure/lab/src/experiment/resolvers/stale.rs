@@ -24,7 +24,8 @@ use crate::{
     bed::{Crowd, Gone},
     contender::{self, Resolving, Server},
     data::{Little, Places, Shape},
-    experiment::{Lab, Values, runs, table},
+    experiment::{Lab, Mark, Values, runs, table},
+    known::Known,
     recipe::Name,
     statistics,
 };
@@ -97,7 +98,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         names,
     };
     let mut found = Found::default();
-    each(lab, |lab, name, _| contender(lab, &bed, name, &mut found))?;
+    each(lab, |lab, name, round| contender(lab, &bed, (name, round), &mut found))?;
     report(lab, &found);
     Ok(())
 }
@@ -118,7 +119,7 @@ impl Authorities {
 }
 
 /// All ways against one contender.
-fn contender(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<(), Error> {
+fn contender(lab: &mut Lab, bed: &Bed, (name, round): (Name, usize), found: &mut Found) -> Result<(), Error> {
     let mut version = 0;
     let mut authorities = Authorities::start(lab, bed, version)?;
     let resolving = Resolving { serves_stale: true, ..Resolving::default() };
@@ -147,10 +148,12 @@ fn contender(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<
             (&mut found.median, Some(said.median_ms)),
             (&mut found.p99, Some(said.p99_ms)),
             (&mut found.upstream, upstream.map(|count| count as f64 / said.sent.max(1) as f64)),
-            (&mut found.first_fresh, back.first),
-            (&mut found.all_fresh, back.all),
         ] {
-            value.into_iter().for_each(|value| values.push(who, at, value));
+            value.into_iter().for_each(|value| values.push_at(who, at, round, value));
+        }
+        for (values, value) in [(&mut found.first_fresh, back.first), (&mut found.all_fresh, back.all)] {
+            let (value, known) = within(value, lab.effort.warm_seconds);
+            values.push_marked(who, at, value, Mark::in_round(round).known(known));
         }
         lab.record.raw.push(json!({
             "stale_of": who, "at": at, "sent": said.sent, "found": said.found, "failed": said.failed, "late": said.late,
@@ -203,6 +206,11 @@ struct Back {
     others: usize,
     /// When the last of those came.
     last_other: f64,
+}
+
+/// What did not come to pass within a window took at least as long: it is a value as any other, not a gap.
+fn within(value: Option<f64>, window_seconds: f64) -> (f64, Known) {
+    value.map_or((window_seconds, Known::AtLeast), |value| (value, Known::Exactly))
 }
 
 /// Asks for one name after the other until all answers are of that version.
@@ -269,7 +277,10 @@ fn report(lab: &mut Lab, found: &Found) {
         let row = |who: &String| {
             let text = |values: &Values, digits: usize, by: f64| match values.of(who, at) {
                 [] => "-".to_owned(),
-                values => format!("{:.digits$}", statistics::median(values) * by),
+                found => {
+                    let known = values.known(who, at).sign();
+                    format!("{known}{:.digits$}", statistics::median(found) * by)
+                }
             };
             vec![
                 who.clone(),
@@ -291,8 +302,8 @@ fn report(lab: &mut Lab, found: &Found) {
             "first fresh s",
             "all fresh s",
         ];
-        let note = "Answered: with an address, of what had expired. Fresh: after the servers were back; `-` where it was not within the time \
-                    that is waited for it, or where nothing leaves the machine that could be counted.";
+        let note = "Answered: with an address, of what had expired. Fresh: after the servers were back; ≥ where in some rounds it was not within the \
+                    time that is waited for it, which counts as that time. `-`: nothing leaves the machine that could be counted.";
         lab.record.tables.push(table(&format!("Servers gone: {at}"), &columns, rows, note));
     }
     for (values, metric, unit, more_is_better) in [
@@ -306,13 +317,26 @@ fn report(lab: &mut Lab, found: &Found) {
         lab.record.figures.extend(values.figures(metric, unit, more_is_better));
     }
     lab.record.charts.push(found.share.bars("Answered from what has expired", "share", &places, false));
-    runs::change_targets(lab, "answered", |metric, who, at| {
-        match metric {
-            "answered" => found.share.of(who, at),
-            "upstream a query" => found.upstream.of(who, at),
-            "all fresh" => found.all_fresh.of(who, at),
-            _ => &[],
-        }
-        .to_vec()
+    runs::change_targets(lab, "answered", |metric, who, at| match metric {
+        "answered" => found.share.marked(who, at),
+        "upstream a query" => found.upstream.marked(who, at),
+        "all fresh" => found.all_fresh.marked(who, at),
+        _ => Vec::new(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_come_to_pass_took_at_least_the_window() {
+        let mut values = Values::default();
+        for (round, seconds) in [Some(0.5), None, Some(1.5)].into_iter().enumerate() {
+            let (value, known) = within(seconds, 20.0);
+            values.push_marked("named", "silent", value, Mark::in_round(round).known(known));
+        }
+        assert_eq!(values.of("named", "silent"), [0.5, 20.0, 1.5]);
+        assert_eq!(values.known("named", "silent"), Known::AtLeast);
+    }
 }

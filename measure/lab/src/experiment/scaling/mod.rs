@@ -146,8 +146,8 @@ fn measure(lab: &mut Lab) -> Result<Found, Error> {
     runs::alternate(lab, &labels, |lab, which, run| {
         let (subject, count) = kinds[which];
         let output = engine(lab, subject, count, &[])?;
-        found.rates.push(subject.name, &at(count), output.rate);
-        found.cpu.push(subject.name, &at(count), output.cpu_us_per_query);
+        found.rates.push_at(subject.name, &at(count), run, output.rate);
+        found.cpu.push_at(subject.name, &at(count), run, output.cpu_us_per_query);
         lab.record.raw.push(json!({
             "protection": subject.name, "threads": count, "run": run, "rate": output.rate,
             "cpu_us_per_query": output.cpu_us_per_query,

@@ -47,13 +47,11 @@ pub fn report(lab: &mut Lab, sharing: &Sharing, inputs: &Inputs, found: &Found, 
 fn crowded(found: &Found) -> Values {
     let mut ratios = Values::default();
     for subject in &SUBJECTS {
-        let full = found.rates.of(subject.name, &at(found.cores));
+        let full = found.rates.marked(subject.name, &at(found.cores));
         for &threads in found.threads.iter().filter(|&&threads| threads > found.cores) {
             let place = at(threads);
-            for (one, other) in
-                found.rates.of(subject.name, &place).iter().zip(full).filter(|(_, full)| **full > 0.0)
-            {
-                ratios.push(subject.name, &place, one / other);
+            for (ratio, mark) in runs::over(&found.rates.marked(subject.name, &place), &full) {
+                ratios.push_marked(subject.name, &place, ratio, mark);
             }
         }
     }
@@ -62,11 +60,11 @@ fn crowded(found: &Found) -> Values {
 
 fn targets(lab: &mut Lab, found: &Found, crowded: &Values) {
     let Some(&most) = found.threads.last() else { return };
-    let values = crowded.of("snapshot", &at(most));
+    let values = crowded.marked("snapshot", &at(most));
     if !values.is_empty() {
         let what =
             format!("snapshot: rate of {} over {} on {} cores", at(most), at(found.cores), found.cores);
-        lab.record.targets.push(runs::target(what, values, KEPT_LEAST));
+        lab.record.targets.push(runs::target(what, &values, KEPT_LEAST));
     }
 }
 

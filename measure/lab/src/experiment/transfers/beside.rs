@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use wire::NameBuf;
 
 use super::{
-    super::{Lab, Values, interval_text, point, runs, table},
+    super::{Lab, Mark, Values, interval_text, point, runs, table, validity},
     histories,
 };
 use crate::{
@@ -29,6 +29,7 @@ use crate::{
     contender::{self, Server},
     data::Set,
     error::ServerProblem,
+    known::Known,
     recipe::{Case, Name},
     record::{Chart, Role, Series},
     statistics,
@@ -144,17 +145,18 @@ fn measure(lab: &mut Lab, way: &Way, case: &Case, set: &Set, found: &mut Found) 
             (run(0)?, some)
         };
         let place = at(case, way.keeps, Some(rate));
-        found.rates.push(who, &at(case, way.keeps, Some(0)), none.rate);
-        found.rates.push(who, &place, some.rate);
-        if none.rate > 0.0 {
-            found.ratios.push(who, &place, some.rate / none.rate);
+        let of = |run: &Run| (run.rate, Mark::in_round(pair).known(run.known));
+        // Of no changes there are as many in a pair as there are rates, each a value of its own.
+        let alone = at(case, way.keeps, Some(0));
+        let number = found.rates.of(who, &alone).len();
+        found.rates.push_marked(who, &alone, none.rate, Mark::in_round(number).known(none.known));
+        found.rates.push_marked(who, &place, some.rate, of(&some).1);
+        for (ratio, mark) in runs::over(&[of(&some)], &[of(&none)]) {
+            found.ratios.push_marked(who, &place, ratio, mark);
         }
-        found.served.push(who, &place, some.served);
-        found.cpu.push(
-            who,
-            &place,
-            (some.cpu_an_answer - none.cpu_an_answer) * some.rate / f64::from(rate) * 1e6,
-        );
+        found.served.push_at(who, &place, pair, some.served);
+        let more = (some.cpu_an_answer - none.cpu_an_answer) * some.rate / f64::from(rate) * 1e6;
+        found.cpu.push_at(who, &place, pair, more);
         lab.record.raw.push(json!({
             "ixfr_into": who, "at": place, "pair": pair, "none": none.outcome, "changes": some.outcome,
             "published": some.published, "served_at_the_end": some.served,
@@ -186,6 +188,7 @@ fn pairs(lab: &Lab, way: &Way, case: &Case) -> Vec<(usize, u32)> {
 /// What a run brought.
 struct Run {
     rate: f64,
+    known: Known,
     /// Seconds of the server's processor time.
     cpu_an_answer: f64,
     published: u32,
@@ -237,6 +240,7 @@ fn beside(
     let answers = result["outcome"]["received"].as_f64().unwrap_or(0.0).max(1.0);
     Ok(Run {
         rate,
+        known: validity::known_of(&result["outcome"]),
         cpu_an_answer: cpu / answers,
         published,
         served: f64::from(served) / f64::from(published.max(1)),
@@ -305,8 +309,11 @@ fn report(lab: &mut Lab, order: &[String], case: &Case, keeps: bool, found: &Fou
             rows.push(vec![
                 who.clone(),
                 rate_text(rate),
-                text(values, 1.0, 0),
-                ratio.map_or_else(|| "1".to_owned(), |ratio| format!("{:.3}", ratio.median)),
+                found.rates.known(who, &place).sign().to_owned() + &text(values, 1.0, 0),
+                ratio.map_or_else(
+                    || "1".to_owned(),
+                    |ratio| format!("{}{:.3}", ratio.known().sign(), ratio.median),
+                ),
                 ratio.map_or_else(String::new, |ratio| interval_text(ratio, 3)),
                 ratio.map_or_else(String::new, |ratio| ratio.values.len().to_string()),
                 text(found.served.of(who, &place), 100.0, 1),
@@ -344,8 +351,8 @@ fn report(lab: &mut Lab, order: &[String], case: &Case, keeps: bool, found: &Fou
 
 fn figures(lab: &mut Lab, found: &Found) {
     runs::change_targets(lab, OF_NONE, |metric, who, at| match metric {
-        OF_NONE => found.ratios.of(who, at).to_vec(),
-        SERVED => found.served.of(who, at).to_vec(),
+        OF_NONE => found.ratios.marked(who, at),
+        SERVED => found.served.marked(who, at),
         _ => Vec::new(),
     });
     let record = &mut lab.record;

@@ -108,7 +108,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         let way = &ways[which];
         let place = &places[way.case];
         match (way.direction, way.name) {
-            (Direction::Out, None) => feeder_out(lab, place, &mut found),
+            (Direction::Out, None) => feeder_out(lab, place, round, &mut found),
             (Direction::Out, Some(name)) => out(lab, name, place, round, &mut found),
             (Direction::ChangesOut, Some(name)) => changes_out(lab, name, place, round, &mut found),
             (Direction::In, Some(name)) => take_in(lab, name, place, round, &mut found),
@@ -141,8 +141,11 @@ fn ways(lab: &mut Lab, places: &[Place]) -> Vec<Way> {
 }
 
 impl Found {
-    fn push(&mut self, metric: &'static str, who: &str, at: &str, value: f64) {
-        self.by.entry(metric).or_default().push(who, at, value);
+    /// Adds values of a run in a round.
+    fn push(&mut self, who: &str, at: &str, round: usize, values: &[(&'static str, f64)]) {
+        for &(metric, value) in values {
+            self.by.entry(metric).or_default().push_at(who, at, round, value);
+        }
     }
 
     fn of(&self, metric: &str, who: &str, at: &str) -> &[f64] {
@@ -191,10 +194,10 @@ fn rate(drained: &[Drained], seconds: f64) -> f64 {
     drained.iter().map(|drained| drained.records).sum::<u64>() as f64 / seconds.max(1e-9)
 }
 
-fn feeder_out(lab: &mut Lab, place: &Place, found: &mut Found) -> Result<(), Error> {
+fn feeder_out(lab: &mut Lab, place: &Place, round: usize, found: &mut Found) -> Result<(), Error> {
     let feeder = lab.feed(histories(&place.set.zones)?)?;
     let (drained, seconds) = drain_all(lab, feeder.address(), &apexes(&place.set.zones))?;
-    found.push("AXFR out", LIMIT, &place.name, rate(&drained, seconds));
+    found.push(LIMIT, &place.name, round, &[("AXFR out", rate(&drained, seconds))]);
     Ok(())
 }
 
@@ -208,8 +211,8 @@ fn out(lab: &mut Lab, name: Name, place: &Place, round: usize, found: &mut Found
     let octets: u64 = drained.iter().map(|drained| drained.octets).sum();
     let records: u64 = drained.iter().map(|drained| drained.records).sum();
     let rate = rate(&drained, seconds);
-    found.push("AXFR out", name.text(), &place.name, rate);
-    found.push("AXFR out, CPU", name.text(), &place.name, cpu * 1e9 / records.max(1) as f64);
+    let values = [("AXFR out", rate), ("AXFR out, CPU", cpu * 1e9 / records.max(1) as f64)];
+    found.push(name.text(), &place.name, round, &values);
     lab.record.raw.push(json!({
         "axfr_out_of": name.text(), "at": place.name, "run": round, "seconds": seconds, "records_per_second": rate,
         "cpu_seconds": cpu, "records": records, "octets": octets, "zones": drained.len(),
@@ -248,7 +251,7 @@ fn changes_out(
         ));
     } else {
         let rate = rate(&[drained], drained.seconds);
-        found.push("IXFR out", name.text(), &place.name, rate);
+        found.push(name.text(), &place.name, round, &[("IXFR out", rate)]);
     }
     lab.record.raw.push(json!({
         "ixfr_out_of": name.text(), "at": place.name, "run": round, "seconds": drained.seconds, "is_whole": drained.is_whole,
@@ -272,9 +275,12 @@ fn take_in(lab: &mut Lab, name: Name, place: &Place, round: usize, found: &mut F
     let seconds = (served - server.began).as_secs_f64();
     let cpu = server.process.cpu();
     let (who, at, pss) = (name.text(), place.name.as_str(), server.process.pss());
-    found.push("in until served", who, at, seconds);
-    found.push("in until served, CPU", who, at, cpu.user + cpu.system);
-    found.push("PSS after transfer", who, at, pss as f64);
+    let values = [
+        ("in until served", seconds),
+        ("in until served, CPU", cpu.user + cpu.system),
+        ("PSS after transfer", pss as f64),
+    ];
+    found.push(who, at, round, &values);
     // Every zone changes while the primary says nothing, as one that was away; then it tells of all of them.
     let second: Vec<(NameBuf, u32)> = first.iter().map(|(apex, serial)| (apex.clone(), serial + 1)).collect();
     for (apex, change) in changes {
@@ -285,7 +291,7 @@ fn take_in(lab: &mut Lab, name: Name, place: &Place, round: usize, found: &mut F
     let mut notices = Notices::new(&feeder, server.address, zones_again);
     let current = lab.wait_current(&mut server, &second, Some(&mut notices))?;
     let again = (current - began).as_secs_f64();
-    found.push("all current again", who, at, again);
+    found.push(who, at, round, &[("all current again", again)]);
     let (repeated, unheeded) = (notices.again, notices.unheeded);
     if unheeded > 0 {
         lab.note(format!(
@@ -317,7 +323,9 @@ fn report(lab: &mut Lab, places: &[Place], found: &mut Found) {
             lab.record.charts.push(values.bars(metric, unit, &names_at, true));
         }
     }
-    runs::change_targets(lab, "AXFR out", |metric, who, at| found.of(metric, who, at).to_vec());
+    runs::change_targets(lab, "AXFR out", |metric, who, at| {
+        found.by.get(metric).map_or_else(Vec::new, |values| values.marked(who, at))
+    });
 }
 
 fn table_of(at: &str, order: &[String], found: &Found) -> crate::record::Table {

@@ -12,7 +12,8 @@ use super::{LIMIT, Taker, failures, key_words, script::Script};
 use crate::{
     Error, contender,
     data::Set,
-    experiment::{Lab, Values, interval_text, point, rates, runs, table},
+    experiment::{Lab, Mark, Marked, Values, interval_text, point, rates, runs, table, validity},
+    known::Known,
     recipe::{Case, Name},
     record::{Chart, Figure, Role, Series},
     statistics,
@@ -78,7 +79,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         place.script.rewind();
         match way.name {
             Some(name) => measure(lab, name, way.workers, place, &paces, round, &mut found),
-            None => measure_limit(lab, place, &paces, &mut found),
+            None => measure_limit(lab, place, &paces, round, &mut found),
         }
     })?;
     let cases: Vec<String> = places.into_iter().map(|place| place.case.name).collect();
@@ -92,11 +93,11 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     }
     report_limit(lab, &paces, &found);
     runs::change_targets(lab, CPU, |metric, who, at| match metric {
-        CPU => found.cpu.of(who, at).to_vec(),
+        CPU => found.cpu.marked(who, at),
         BEYOND => beyond(&found, who, at, rate_of(&paces, at)),
-        LOST => found.lost.of(who, at).to_vec(),
-        LOST_MORE => found.lost_queries.of(who, at).to_vec(),
-        OF_NONE => found.ratios.of(who, at).to_vec(),
+        LOST => found.lost.marked(who, at),
+        LOST_MORE => found.lost_queries.marked(who, at),
+        OF_NONE => found.ratios.marked(who, at),
         _ => Vec::new(),
     });
     Ok(())
@@ -131,15 +132,9 @@ fn rate_of(paces: &[u32], at: &str) -> u32 {
     paces.iter().copied().find(|&rate| at.rsplit(", ").next() == Some(&rate_text(rate))).unwrap_or(0)
 }
 
-/// Processor time of an update less that of the limit program at the same rate, run by run; where one of them has fewer runs, less its median.
-fn beyond(found: &Found, who: &str, at: &str, rate: u32) -> Vec<f64> {
-    let limit = found.cpu.of(LIMIT, &rate_text(rate));
-    if limit.is_empty() {
-        return Vec::new();
-    }
-    let median = statistics::median(limit);
-    let of = |(run, cpu): (usize, &f64)| cpu - limit.get(run).copied().unwrap_or(median);
-    found.cpu.of(who, at).iter().enumerate().map(of).collect()
+/// Processor time of an update less that of the limit program at the same rate in the same round.
+fn beyond(found: &Found, who: &str, at: &str, rate: u32) -> Vec<Marked> {
+    runs::less(&found.cpu.marked(who, at), &found.cpu.marked(LIMIT, &rate_text(rate)))
 }
 
 /// Updates of a run: somewhat more than are sent, as a generator that was late sends what is due.
@@ -173,7 +168,8 @@ fn measure(
     lab.warm(&mut server, &place.set.queries)?;
     let mut taker = Taker::Server(server);
     let (seconds, who) = (lab.effort.run_seconds, name.text());
-    let (mut half, mut alone) = (0.0, 0.0);
+    let (mut half, mut alone) = (0.0, (0.0, Known::Exactly));
+    let of_round = Mark::in_round(round);
     for &rate in rates {
         let at = at(lab, &place.case.name, workers, rate);
         let (window, flows) = (lab.effort.window.to_string(), lab.effort.flows.to_string());
@@ -182,12 +178,14 @@ fn measure(
             ["--closed", &window, "--seconds", &length, "--flows", &flows, "--trains"].map(str::to_owned);
         let busy = beside(lab, &mut taker, place, rate, &closed)?;
         let answered = busy["outcome"]["answers_per_second"].as_f64().unwrap_or(0.0);
+        let known = validity::known_of(&busy["outcome"]);
         if rate == 0 {
-            (half, alone) = ((answered * HALF).max(1.0), answered);
+            (half, alone) = ((answered * HALF).max(1.0), (answered, known));
         } else {
-            found.ratios.push(who, &at, answered / alone.max(1e-9));
+            let of_ratio = of_round.known(known.over(alone.1));
+            found.ratios.push_marked(who, &at, answered / alone.0.max(1e-9), of_ratio);
         }
-        found.rates.push(who, &at, answered);
+        found.rates.push_marked(who, &at, answered, of_round.known(known));
         let pace = half.to_string();
         let open = ["--rate", &pace, "--seconds", &length, "--flows", &flows].map(str::to_owned);
         let mut at_half = |rate: u32| -> Result<(Value, f64), Error> {
@@ -197,17 +195,15 @@ fn measure(
         };
         let without = if rate == 0 { None } else { Some(at_half(0)?) };
         let (calm, cpu) = at_half(rate)?;
-        found.lost.push(who, &at, lost_share(&calm["outcome"]));
-        found.lost_queries.push(who, &at, calm["outcome"]["lost"].as_f64().unwrap_or(0.0));
+        found.lost.push_at(who, &at, round, lost_share(&calm["outcome"]));
+        found.lost_queries.push_at(who, &at, round, calm["outcome"]["lost"].as_f64().unwrap_or(0.0));
         let accepted = calm["updates"]["accepted"].as_f64().unwrap_or(0.0);
         if let Some((without, cpu_without)) = &without {
-            found.accepted.push(
-                who,
-                &at,
-                accepted / calm["updates"]["planned"].as_f64().unwrap_or(1.0).max(1.0),
-            );
+            let planned = calm["updates"]["planned"].as_f64().unwrap_or(1.0);
+            found.accepted.push_at(who, &at, round, accepted / planned.max(1.0));
             // Of few updates it may be less than nothing: what queries take differs by more from run to run.
-            found.cpu.push(who, &at, cpu_more(cpu, &calm, *cpu_without, without) * 1e6 / accepted.max(1.0));
+            let more = cpu_more(cpu, &calm, *cpu_without, without) * 1e6;
+            found.cpu.push_at(who, &at, round, more / accepted.max(1.0));
             *found.failed.entry((who.to_owned(), at.clone())).or_default() +=
                 failures(&calm["updates"]) + failures(&busy["updates"]);
         }
@@ -265,12 +261,18 @@ fn part(lab: &Lab, script: &mut Script, rate: u32) -> Result<std::path::PathBuf,
 }
 
 /// What the limit program takes for an update at each rate; it has no queries beside it.
-fn measure_limit(lab: &mut Lab, place: &mut Place, rates: &[u32], found: &mut Found) -> Result<(), Error> {
+fn measure_limit(
+    lab: &mut Lab,
+    place: &mut Place,
+    rates: &[u32],
+    round: usize,
+    found: &mut Found,
+) -> Result<(), Error> {
     let mut limit = lab.start_taker(None, &place.set.zones)?;
     for &rate in rates.iter().filter(|&&rate| rate > 0) {
         let part = part(lab, &mut place.script, rate)?;
         let cpu = limit_cpu(lab, &mut limit, &part, rate)?;
-        found.cpu.push(LIMIT, &rate_text(rate), cpu);
+        found.cpu.push_at(LIMIT, &rate_text(rate), round, cpu);
     }
     Ok(())
 }
@@ -293,7 +295,9 @@ fn report(lab: &mut Lab, names: &[Name], rates: &[u32], (case, workers): (&str, 
     for name in names.iter().map(|name| name.text()) {
         for (place, &rate) in places.iter().zip(rates) {
             rows.extend(row(name, place, rate, found));
-            beyond(found, name, place, rate).into_iter().for_each(|value| beyonds.push(name, place, value));
+            for (value, mark) in beyond(found, name, place, rate) {
+                beyonds.push_marked(name, place, value, mark);
+            }
         }
         let points = places.iter().enumerate();
         let points = points.filter_map(|(x, at)| point(x as f64, found.rates.of(name, at)));
@@ -357,7 +361,9 @@ fn row(name: &str, place: &str, rate: u32, found: &Found) -> Option<Vec<String>>
     };
     let queries = median(&found.rates)?;
     let mut alone = Values::default();
-    beyond(found, name, place, rate).into_iter().for_each(|value| alone.push(name, place, value));
+    for (value, mark) in beyond(found, name, place, rate) {
+        alone.push_marked(name, place, value, mark);
+    }
     let beyond = alone.figures("", "", false).pop();
     let figures = found.ratios.figures("", "", true);
     let ratio = figures.iter().find(|figure| figure.contender == name && figure.at == place);
@@ -368,8 +374,8 @@ fn row(name: &str, place: &str, rate: u32, found: &Found) -> Option<Vec<String>>
     Some(vec![
         name.to_owned(),
         rate_text(rate),
-        format!("{queries:.0}"),
-        ratio.map_or_else(|| "1".to_owned(), |ratio| format!("{:.3}", ratio.median)),
+        format!("{}{queries:.0}", found.rates.known(name, place).sign()),
+        ratio.map_or_else(|| "1".to_owned(), |ratio| format!("{}{:.3}", ratio.known().sign(), ratio.median)),
         interval(ratio, 3),
         text(median(&found.lost).map(|share| share * 100.0), 2),
         text(median(&found.lost_queries), 0),

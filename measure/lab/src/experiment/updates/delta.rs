@@ -30,7 +30,8 @@ use crate::{
     contender::{self, Bounds, Role, Server},
     data::Set,
     error::ServerProblem,
-    experiment::{Lab, Values, runs},
+    experiment::{Lab, Mark, Marked, Values, runs, validity},
+    known::Known,
     recipe::{Case, Name},
 };
 
@@ -70,12 +71,17 @@ struct Found {
 }
 
 impl Found {
+    /// Adds what there is one of in a run of the recipe.
     fn push(&mut self, metric: &'static str, who: &str, at: &str, value: f64) {
+        self.push_marked(metric, who, at, (value, Mark::default()));
+    }
+
+    fn push_marked(&mut self, metric: &'static str, who: &str, at: &str, (value, mark): Marked) {
         match self.by.iter_mut().find(|(known, _)| *known == metric) {
-            Some((_, values)) => values.push(who, at, value),
+            Some((_, values)) => values.push_marked(who, at, value, mark),
             None => {
                 let mut values = Values::default();
-                values.push(who, at, value);
+                values.push_marked(who, at, value, mark);
                 self.by.push((metric, values));
             }
         }
@@ -84,6 +90,16 @@ impl Found {
     fn of(&self, metric: &str, who: &str, at: &str) -> &[f64] {
         let values = self.by.iter().find(|(known, _)| *known == metric);
         values.map_or(&[], |(_, values)| values.of(who, at))
+    }
+
+    fn known(&self, metric: &str, who: &str, at: &str) -> Known {
+        let values = self.by.iter().find(|(known, _)| *known == metric);
+        values.map_or(Known::Exactly, |(_, values)| values.known(who, at))
+    }
+
+    fn marked(&self, metric: &str, who: &str, at: &str) -> Vec<Marked> {
+        let values = self.by.iter().find(|(known, _)| *known == metric);
+        values.map_or_else(Vec::new, |(_, values)| values.marked(who, at))
     }
 }
 
@@ -113,9 +129,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             lab.record.figures.extend(values.figures(metric, unit, more_is_better));
         }
     }
-    runs::change_targets(lab, "rate over the pack alone", |metric, who, at| {
-        found.of(metric, who, at).to_vec()
-    });
+    runs::change_targets(lab, "rate over the pack alone", |metric, who, at| found.marked(metric, who, at));
     Ok(())
 }
 
@@ -246,11 +260,11 @@ fn rates(
         for (what, queries) in sets {
             // Now one is first, now the other.
             let (over, pack) = if pair % 2 == 1 {
-                let over = rate(lab, delta, queries)?;
-                (over, rate(lab, alone, queries)?)
+                let over = rate(lab, delta, pair, queries)?;
+                (over, rate(lab, alone, pair, queries)?)
             } else {
-                let pack = rate(lab, alone, queries)?;
-                (rate(lab, delta, queries)?, pack)
+                let pack = rate(lab, alone, pair, queries)?;
+                (rate(lab, delta, pair, queries)?, pack)
             };
             if packs_of(delta) != *packs {
                 let text = format!(
@@ -262,24 +276,27 @@ fn rates(
                 return Ok(());
             }
             let at = format!("{}, {what}", case.name);
-            found.push("rate over the delta", who, &at, over);
-            found.push("rate of the pack alone", who, &at, pack);
-            if pack > 0.0 {
-                found.push("rate over the pack alone", who, &at, over / pack);
+            found.push_marked("rate over the delta", who, &at, over);
+            found.push_marked("rate of the pack alone", who, &at, pack);
+            for ratio in runs::over(&[over], &[pack]) {
+                found.push_marked("rate over the pack alone", who, &at, ratio);
             }
-            lab.record.raw.push(json!({ "pair": pair, "at": at, "delta": over, "pack": pack }));
+            lab.record.raw.push(json!({ "pair": pair, "at": at, "delta": over.0, "pack": pack.0 }));
         }
         lab.record.blocks.kept += 1;
     }
     Ok(())
 }
 
-fn rate(lab: &Lab, server: &mut Server, queries: &Path) -> Result<f64, Error> {
+/// Answers a second, in a pair of runs.
+fn rate(lab: &Lab, server: &mut Server, pair: usize, queries: &Path) -> Result<Marked, Error> {
     let numbers =
         [lab.effort.window.to_string(), lab.effort.run_seconds.to_string(), lab.effort.flows.to_string()];
     let words = ["--closed", &numbers[0], "--seconds", &numbers[1], "--flows", &numbers[2], "--trains"];
     let result = lab.load(server, queries, &words.map(str::to_owned))?;
-    Ok(result["outcome"]["answers_per_second"].as_f64().unwrap_or(0.0))
+    let outcome = &result["outcome"];
+    let mark = Mark::in_round(pair).known(validity::known_of(outcome));
+    Ok((outcome["answers_per_second"].as_f64().unwrap_or(0.0), mark))
 }
 
 /// Kills the server and starts it again, as often as there are runs.
@@ -324,7 +341,8 @@ fn starts(
         if !is_from_image {
             lab.note(format!("start {run} of {} took no image of what has changed", lab.effort.runs));
         }
-        found.push("start that replays", Name::Zonda.text(), &case.name, took * 1e3);
+        let started = (took * 1e3, Mark::in_round(run));
+        found.push_marked("start that replays", Name::Zonda.text(), &case.name, started);
         lab.record.raw.push(json!({
             "start": run, "at": case.name, "seconds": took, "cpu_seconds": cpu, "from_image": is_from_image,
         }));

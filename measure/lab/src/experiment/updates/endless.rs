@@ -120,7 +120,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     }
     let of = |metric: &str, who: &str, at: &str| {
         let at_metric = METRICS.iter().position(|&(known, _, _)| known == metric);
-        at_metric.map_or_else(Vec::new, |index| found.by[index].of(who, at).to_vec())
+        at_metric.map_or_else(Vec::new, |index| found.by[index].marked(who, at))
     };
     runs::change_targets(lab, FLAT, of);
     Ok(())

@@ -14,7 +14,7 @@ use crate::{
     contender::Role,
     error,
     experiment::{
-        Lab, Values, interval_text,
+        Lab, Mark, Marked, Values, interval_text,
         runs::{self, Pair},
         table,
     },
@@ -62,10 +62,11 @@ struct Found {
     cpu: Values,
     /// Updates refused or lost, of all runs.
     failed: BTreeMap<(String, String), u64>,
-    disk_rates: Vec<f64>,
-    disk_medians: Vec<f64>,
-    /// Values of the limit program by round and window: the rate, the median and processor time.
-    limits: BTreeMap<u64, Vec<[f64; 3]>>,
+    /// Of the disk alone, by round.
+    disk_rates: Vec<Marked>,
+    disk_medians: Vec<Marked>,
+    /// Values of the limit program by window, with their rounds: the rate, the median and processor time.
+    limits: BTreeMap<u64, Vec<(usize, [f64; 3])>>,
 }
 
 /// Measures all ways, then looks whether updates are kept.
@@ -83,7 +84,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     runs::alternate(lab, &labels, |lab, which, round| {
         if round != last_round {
             last_round = round;
-            measure_disk(lab, &mut found)?;
+            measure_disk(lab, round, &mut found)?;
         }
         measure(lab, &ways[which], &places, round, &mut found)
     })?;
@@ -128,13 +129,13 @@ fn at(case: &str, way: &Way) -> String {
     format!("{case}, {} in flight{unsigned}", way.window)
 }
 
-fn measure_disk(lab: &mut Lab, found: &mut Found) -> Result<(), Error> {
+fn measure_disk(lab: &mut Lab, round: usize, found: &mut Found) -> Result<(), Error> {
     let path = lab.folder(DISK)?.join("written");
     let time = Duration::from_secs_f64(lab.effort.run_seconds.min(DISK_SECONDS));
     let place = lab.bed.server();
     let disk = place.enter(|| Ok(bench::durable::measure(&path, time, bench::durable::Way::Direct)))??;
-    found.disk_rates.push(disk.rate);
-    found.disk_medians.push(disk.median_us);
+    found.disk_rates.push((disk.rate, Mark::in_round(round)));
+    found.disk_medians.push((disk.median_us, Mark::in_round(round)));
     lab.record.raw.push(json!({ "disk": disk.json() }));
     Ok(())
 }
@@ -158,12 +159,12 @@ fn measure(lab: &mut Lab, way: &Way, places: &[Place], round: usize, found: &mut
     let median = number(&result["latency_us"]["p50"]);
     let cpu = cpu_us / number(&result["accepted"]).max(1.0);
     if way.name.is_none() {
-        found.limits.entry(way.window).or_default().push([rate, median, cpu]);
+        found.limits.entry(way.window).or_default().push((round, [rate, median, cpu]));
     } else {
-        found.rates.push(label, &at, rate);
-        found.medians.push(label, &at, median);
-        found.slow.push(label, &at, number(&result["latency_us"]["p99"]));
-        found.cpu.push(label, &at, cpu);
+        found.rates.push_at(label, &at, round, rate);
+        found.medians.push_at(label, &at, round, median);
+        found.slow.push_at(label, &at, round, number(&result["latency_us"]["p99"]));
+        found.cpu.push_at(label, &at, round, cpu);
         *found.failed.entry((label.to_owned(), at.clone())).or_default() += failures(&result);
     }
     lab.record.raw.push(json!({
@@ -179,10 +180,10 @@ fn beside_limit(ways: &[Way], places: &[Place], found: &mut Found) {
         if !found.rates.of(LIMIT, &at).is_empty() || !way_has_values(found, way, &at) {
             continue;
         }
-        for [rate, median, cpu] in found.limits.get(&way.window).into_iter().flatten() {
-            found.rates.push(LIMIT, &at, *rate);
-            found.medians.push(LIMIT, &at, *median);
-            found.cpu.push(LIMIT, &at, *cpu);
+        for (round, [rate, median, cpu]) in found.limits.get(&way.window).into_iter().flatten() {
+            found.rates.push_at(LIMIT, &at, *round, *rate);
+            found.medians.push_at(LIMIT, &at, *round, *median);
+            found.cpu.push_at(LIMIT, &at, *round, *cpu);
         }
     }
 }
@@ -206,7 +207,7 @@ fn report(lab: &mut Lab, names_at: &[String], found: &Found) {
     let disk = ["rate", "median of a write"].map(|what| format!("{DISK}, {what}"));
     let mut alone = Values::default();
     for (what, values) in disk.iter().zip([&found.disk_rates, &found.disk_medians]) {
-        values.iter().for_each(|&value| alone.push(what, "", value));
+        values.iter().for_each(|&(value, mark)| alone.push_marked(what, "", value, mark));
     }
     let median = |what: &str| statistics::median(alone.of(what, ""));
     let row = vec![format!("{:.0}", median(&disk[0])), format!("{:.1}", median(&disk[1]))];
@@ -220,7 +221,9 @@ fn report(lab: &mut Lab, names_at: &[String], found: &Found) {
     for (who, at) in
         found.medians.contenders().into_iter().flat_map(|who| names_at.iter().map(move |at| (who, at)))
     {
-        beyond(found, who, at).into_iter().for_each(|value| beside_disk.push(who, at, value));
+        for (value, mark) in beyond(found, who, at) {
+            beside_disk.push_marked(who, at, value, mark);
+        }
     }
     record.figures.extend(beside_disk.figures(BEYOND, "us", false));
     record.figures.extend(found.cpu.figures("CPU an update", "us", false));
@@ -232,7 +235,8 @@ fn report(lab: &mut Lab, names_at: &[String], found: &Found) {
 }
 
 fn table_of(at: &str, rates: &[Figure], found: &Found) -> crate::record::Table {
-    let disk_us = statistics::median(&found.disk_medians);
+    let disk: Vec<f64> = found.disk_medians.iter().map(|(median, _)| *median).collect();
+    let disk_us = statistics::median(&disk);
     let limit = statistics::median(found.rates.of(LIMIT, at));
     let row = |figure: &Figure| {
         let who = figure.contender.as_str();
@@ -260,17 +264,16 @@ fn table_of(at: &str, rates: &[Figure], found: &Found) -> crate::record::Table {
 /// What the recipe wants, of values of the same round.
 fn targets(lab: &mut Lab, found: &Found) {
     runs::change_targets(lab, "rate", |metric, who, at| match metric {
-        "rate" => found.rates.of(who, at).to_vec(),
-        "p50" => found.medians.of(who, at).to_vec(),
+        "rate" => found.rates.marked(who, at),
+        "p50" => found.medians.marked(who, at),
         BEYOND => beyond(found, who, at),
         _ => Vec::new(),
     });
 }
 
 /// Medians less that of a write of the disk alone in the same round.
-fn beyond(found: &Found, who: &str, at: &str) -> Vec<f64> {
-    let medians = found.medians.of(who, at).iter();
-    medians.zip(&found.disk_medians).map(|(median, disk)| median - disk).collect()
+fn beyond(found: &Found, who: &str, at: &str) -> Vec<Marked> {
+    runs::less(&found.medians.marked(who, at), &found.disk_medians)
 }
 
 /// Looks whether updates are kept before they are answered.

@@ -52,13 +52,17 @@ impl Ledger {
 
     /// What is to be done with a run that broke these rules. `attempt`: from 1 on, of the same run. In a quick form all counts.
     pub fn decide(&mut self, broken: &[Rule], attempt: usize, is_quick: bool) -> Decision {
+        self.begin(attempt);
+        let has_room = attempt <= AGAIN_MAX && self.repetitions < self.firsts.div_ceil(AGAIN_ONE_IN);
+        self.settle(broken, has_room, is_quick)
+    }
+
+    fn begin(&mut self, attempt: usize) {
         if attempt > 1 {
             self.repetitions += 1;
         } else {
             self.firsts += 1;
         }
-        let has_room = attempt <= AGAIN_MAX && self.repetitions < self.firsts.div_ceil(AGAIN_ONE_IN);
-        self.settle(broken, has_room, is_quick)
     }
 
     /// The same of a run that cannot be made again.
@@ -91,9 +95,9 @@ impl Ledger {
         broken.iter().for_each(|rule| self.rules.entry(*rule).or_default().broken += 1);
     }
 
-    /// A server ended, or was silent.
-    pub fn failed(&mut self) {
-        self.firsts += 1;
+    /// A server ended, or was silent, in a run that nothing was decided of. `attempt`: from 1 on, of the same run.
+    pub fn failed(&mut self, attempt: usize) {
+        self.begin(attempt);
         self.rules.entry(Rule::Failed).or_default().broken += 1;
     }
 

@@ -16,13 +16,20 @@ pub use rules::{Bounds, Rule};
 pub use watch::{Conditions, Watch};
 
 use super::Lab;
-use crate::Error;
+use crate::{Error, known::Known, record::RuleCount};
 
 /// How often a run is made again at most: what disturbs for longer disturbs the next one too.
 pub const AGAIN_MAX: usize = 2;
 
 /// What a staircase says of its limit where the generator did not keep up.
 pub const GENERATOR_BEHIND: &str = "generator behind schedule";
+
+/// What is known of the rate of a closed loop, by what the generator said of it, as an object.
+pub fn known_of(outcome: &Value) -> Known {
+    let mut conditions = Conditions::default();
+    conditions.add_outcome(outcome, false);
+    Known::at_least_if(conditions.is_limited)
+}
 
 /// What one run brought.
 pub struct Made<T> {
@@ -57,7 +64,8 @@ pub fn judged<T>(
         let watch = Watch::begin(&lab.used_cores());
         let made = make(lab);
         let mut conditions = watch.end();
-        let Made { value, mut raw, outcome, answers_all } = made.inspect_err(|_| lab.validity.failed())?;
+        let Made { value, mut raw, outcome, answers_all } =
+            made.inspect_err(|_| lab.validity.failed(attempt))?;
         conditions.add_outcome(&outcome, answers_all);
         let broken = bounds.broken(&conditions);
         let decision = lab.validity.decide(&broken, attempt, lab.record.quick);
@@ -91,7 +99,7 @@ pub fn watched<T>(lab: &mut Lab, make: impl FnOnce(&mut Lab) -> Result<T, Error>
         return made;
     }
     if made.is_err() {
-        lab.validity.failed();
+        lab.validity.failed(1);
         return made;
     }
     let conditions = watch.end();
@@ -128,7 +136,9 @@ pub fn write_down(raw: &mut Value, conditions: &Conditions, broken: &[Rule], cou
 pub fn finish(lab: &mut Lab) {
     let (server, load) = (lab.server_cores.clone(), lab.load_cores.clone());
     let told = lab.validity.told(&Bounds::of(lab), &server, &load);
-    for rule in told.rules.iter().filter(|rule| rule.rule != Rule::Generator.name()) {
+    let is_mark =
+        |rule: &&RuleCount| [Rule::Generator, Rule::Losses].iter().any(|mark| mark.name() == rule.rule);
+    for rule in told.rules.iter().filter(|rule| !is_mark(rule)) {
         // Half of them is more than a quick look at the table of rules should have to find.
         let counts = rule.broken - rule.again - rule.discarded;
         if 2 * counts > told.runs {

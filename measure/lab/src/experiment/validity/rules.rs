@@ -14,7 +14,7 @@ pub enum Rule {
     Others,
     /// Queries left too late.
     Schedule,
-    /// Queries were lost in a run that is to answer all.
+    /// Queries were lost in a run that is to answer all: the server's own result, and no reason to make the run again.
     Losses,
     /// A server ended, or held no rate.
     Failed,
@@ -40,12 +40,12 @@ impl Rule {
 
     /// Whether a run that breaks it is made again.
     pub fn is_again(self) -> bool {
-        matches!(self, Rule::Stolen | Rule::Others | Rule::Schedule | Rule::Losses)
+        matches!(self, Rule::Stolen | Rule::Others | Rule::Schedule)
     }
 
     /// Whether a run that breaks it counts all the same, marked.
     pub fn is_mark(self) -> bool {
-        self == Rule::Generator
+        matches!(self, Rule::Generator | Rule::Losses)
     }
 }
 
@@ -60,6 +60,13 @@ pub struct Bounds {
     pub late_ms: f64,
     /// Most that the limit programs of a block may differ.
     pub echoes: f64,
+}
+
+impl Conditions {
+    /// Whether more was lost than counts as nothing, in a run that is to answer all.
+    pub fn has_losses(&self) -> bool {
+        self.lost.is_some_and(|lost| lost > LOST_SHARE_MAX)
+    }
 }
 
 impl Bounds {
@@ -81,7 +88,7 @@ impl Bounds {
             (Rule::Stolen, conditions.stolen > self.stolen),
             (Rule::Others, conditions.others > self.others),
             (Rule::Schedule, over(conditions.late_ms, self.late_ms)),
-            (Rule::Losses, over(conditions.lost, LOST_SHARE_MAX)),
+            (Rule::Losses, conditions.has_losses()),
             (Rule::Generator, conditions.is_limited),
         ];
         rules.into_iter().filter(|(_, is_broken)| *is_broken).map(|(rule, _)| rule).collect()
@@ -94,7 +101,12 @@ impl Bounds {
             Rule::Stolen => format!("at most {} of the used cores' time", percent(self.stolen)),
             Rule::Others => format!("at most {} of all cores' time", percent(self.others)),
             Rule::Schedule => format!("99 % of the queries at most {} ms late", self.late_ms),
-            Rule::Losses => format!("at most {} where all is to be answered", percent(LOST_SHARE_MAX)),
+            Rule::Losses => {
+                format!(
+                    "at most {} where all is to be answered; counts, of what was answered",
+                    percent(LOST_SHARE_MAX)
+                )
+            }
             Rule::Failed => "every server answers".to_owned(),
             Rule::Echoes => format!("the limit programs of a block within {}", percent(self.echoes)),
             Rule::Generator => "counts, as at least".to_owned(),
@@ -112,8 +124,7 @@ impl Bounds {
                     format!("other programs took {:.1} % of all cores' time", conditions.others * 100.0)
                 }
                 Rule::Schedule => format!("queries left {:.1} ms late", conditions.late_ms.unwrap_or(0.0)),
-                Rule::Losses => format!("{:.2} % was lost", conditions.lost.unwrap_or(0.0) * 100.0),
-                Rule::Generator => return None,
+                Rule::Losses | Rule::Generator => return None,
                 Rule::Failed | Rule::Echoes => rule.name().to_owned(),
             };
             Some(format!("{found} ({})", self.text(*rule)))

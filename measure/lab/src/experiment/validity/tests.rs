@@ -67,8 +67,10 @@ fn again_and_again_is_discarded() {
     // What the generator limits counts, and so does all in a quick form; both are counted.
     assert_eq!(ledger.decide(&[Rule::Generator], 1, false), Decision::Counts);
     assert_eq!(ledger.decide(&[Rule::Stolen], 1, true), Decision::Counts);
+    // So does what a server lost itself: made again, its best runs would be kept.
+    assert_eq!(ledger.decide(&[Rule::Losses], 1, false), Decision::Counts);
     let told = ledger.told(&BOUNDS, &[], &[]);
-    assert_eq!(told.rules.iter().map(|rule| rule.broken).sum::<usize>(), 3 + 2 + 1 + 1);
+    assert_eq!(told.rules.iter().map(|rule| rule.broken).sum::<usize>(), 3 + 2 + 1 + 1 + 1);
     assert_eq!(told.rules.iter().map(|rule| rule.discarded).sum::<usize>(), 1 + 2);
 }
 
@@ -85,6 +87,23 @@ fn repetitions_are_a_third_at_most() {
         }
     }
     assert_eq!((made, ledger.runs()), (40, 40));
+}
+
+#[test]
+fn a_run_that_fails_when_made_again_is_one_run() {
+    // Of four runs two may be made again; the first of these fails.
+    let mut ledger = after(2);
+    assert_eq!(ledger.decide(&[Rule::Stolen], 1, false), Decision::Again);
+    ledger.failed(2);
+    let told = ledger.told(&BOUNDS, &[], &[]);
+    let failed = told.rules.iter().find(|rule| rule.rule == "failed").map(|rule| rule.broken);
+    assert_eq!((ledger.runs(), failed), (4, Some(1)));
+    assert_eq!(ledger.decide(&[Rule::Stolen], 1, false), Decision::Again);
+    assert_eq!(
+        ledger.decide(&[Rule::Stolen], 2, false),
+        Decision::Discarded,
+        "its own repetition is the second"
+    );
 }
 
 #[test]

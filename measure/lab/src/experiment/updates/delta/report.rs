@@ -44,12 +44,15 @@ pub(super) fn report(lab: &mut Lab, case: &Case, found: &Found) {
         .iter()
         .filter(|figure| figure.at.starts_with(at))
         .map(|figure: &Figure| {
-            let of = |metric: &str| format!("{:.0}", statistics::median(found.of(metric, who, &figure.at)));
+            let of = |metric: &str| {
+                let median = statistics::median(found.of(metric, who, &figure.at));
+                format!("{}{median:.0}", found.known(metric, who, &figure.at).sign())
+            };
             vec![
                 figure.at.clone(),
                 of("rate of the pack alone"),
                 of("rate over the delta"),
-                format!("{:.3}", figure.median),
+                format!("{}{:.3}", figure.known().sign(), figure.median),
                 interval_text(figure, 3),
                 figure.values.len().to_string(),
             ]
