@@ -147,7 +147,7 @@ fn limit(
     };
     beyond::drain(lab, address.port())?;
     let (at, checked) = (&spot.at, found.cross.of(tool.which));
-    let mark = Mark { round: number, ..Mark::default() };
+    let mark = Mark::in_round(number);
     checked.can.push_marked(who, at, counts.rate(), mark);
     lab.record
         .raw

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn says_who_is_apart() {
         let mut checked = Checked::default();
-        let mark = |round| Mark { round, ..Mark::default() };
+        let mark = Mark::in_round;
         checked.can.push_marked("echo", "x", 90_000.0, mark(1));
         for round in 1..=3 {
             let same = (counts(80_000.0, 80_000.0), counts(80_100.0, 80_100.0));
