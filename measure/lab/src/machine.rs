@@ -20,6 +20,7 @@ pub fn facts(machine: &Value) -> Vec<(&'static str, String)> {
         ("Network", network(&host["interfaces"])),
         ("Built from", programs(&machine["programs"])),
         ("Other servers", text(&machine["peers"]).unwrap_or_default()),
+        ("Other generators", versions(&machine["generators"])),
     ];
     facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
@@ -163,6 +164,13 @@ fn programs(value: &Value) -> String {
         format!("{name}{} (SHA-256 {digest})", commit.unwrap_or_default())
     };
     let all: Vec<String> = value.as_object().into_iter().flatten().map(of).collect();
+    all.join(", ")
+}
+
+/// Programs with their versions.
+fn versions(value: &Value) -> String {
+    let of = |(name, version): (&String, &Value)| Some(format!("{name} {}", text(version)?));
+    let all: Vec<String> = value.as_object().into_iter().flatten().filter_map(of).collect();
     all.join(", ")
 }
 

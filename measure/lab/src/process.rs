@@ -320,6 +320,29 @@ pub fn run(command: &[String], place: &Place, folder: &Path, stop: &AtomicBool) 
     }
 }
 
+/// The same of a program that may hang: after so many seconds it is ended, and that is an error.
+pub fn run_within(
+    command: &[String],
+    place: &Place,
+    folder: &Path,
+    stop: &AtomicBool,
+    seconds: f64,
+) -> Result<String, Error> {
+    let mut process = Process::start(command, place, folder)?;
+    let until = Instant::now() + Duration::from_secs_f64(seconds);
+    let status = loop {
+        match process.ended() {
+            Some(status) if status.success() => return Ok(process.result()),
+            Some(status) => break status.to_string(),
+            None if stop.load(Ordering::Relaxed) => return Err(Error::Interrupted),
+            None if Instant::now() > until => break format!("did not end within {seconds} s"),
+            None => thread::sleep(LOOK),
+        }
+    };
+    process.stop();
+    Err(Error::Program { command: command.join(" "), status, said: process.said() })
+}
+
 /// The first line that a program says.
 pub fn first_line(words: &[&str]) -> Option<String> {
     said(words)?.lines().next().map(|line| line.trim().to_owned())
@@ -396,6 +419,21 @@ mod tests {
             assert!(Instant::now() < until, "{}", state());
             thread::sleep(LOOK);
         }
+    }
+
+    #[test]
+    fn ends_what_hangs() {
+        let folder = tempfile::tempdir().unwrap();
+        let within = |script: &str| {
+            let stop = AtomicBool::new(false);
+            run_within(&words(script), &Place::default(), folder.path(), &stop, 0.3)
+        };
+        let began = Instant::now();
+        let error = within("echo so far; sleep 600").unwrap_err().to_string();
+        assert!(error.contains("did not end within 0.3 s") && error.contains("so far"), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(60));
+        assert!(within("exit 3").unwrap_err().to_string().contains("exit status: 3"));
+        assert_eq!(within("echo done").unwrap(), "done\n");
     }
 
     #[test]

@@ -3,31 +3,33 @@
 //! The engine takes part under any of its protections. One file each says how the settings are written, what the command line is, which program tells its version and which
 //! package brings it. All get as many workers, minimal responses, no limit of the response rate, no log of queries, and
 //! answers of up to 1232 octets over UDP, the default of all.
+//!
+//! * `name`: who there is, by which programs. * `server`: one that runs. * `role`, `resolving`, `echo`: what they can be told.
 
 mod built;
 mod echo;
 mod engine;
 mod knot;
 mod kresd;
+mod name;
 mod named;
 mod nsd;
 mod pdns;
 mod recursor;
 mod resolving;
 mod role;
+mod server;
 mod unbound;
 mod zonda;
 
 use std::{
     fs,
-    net::{SocketAddr, TcpStream, UdpSocket},
+    net::SocketAddr,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::{Duration, Instant},
+    sync::atomic::AtomicBool,
+    time::Instant,
 };
 
-use ::engine::ProtectionKind;
 pub use built::Built;
 pub use echo::EchoOptions;
 pub use resolving::{Resolving, is_setting};
@@ -35,28 +37,18 @@ pub use role::{
     ANCHOR, Anchor, Bounds, CACHE_OCTETS, COPIES, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root,
     WAITING,
 };
+pub use server::{Server, socket};
 pub use unbound::CONTROL as UNBOUND_CONTROL;
 
 use crate::{
     Error,
-    bed::Bed,
     data::Zones,
     error,
     error::ServerProblem,
-    peers,
     place::Place,
     process::{self, Process},
     recipe::Name,
-    record,
 };
-
-/// More zones than this are not shown in the record.
-const ZONES_SHOWN_MAX: usize = 5;
-
-/// A server that answers with errors and for so long does next to nothing has no zones, and will have none.
-const IDLE: Duration = Duration::from_secs(10);
-/// Next to nothing, as share of a core's time: answering what asks whether it is there costs more than zero.
-const IDLE_SHARE: f64 = 0.1;
 
 /// The programs of this project.
 #[derive(Clone, Debug)]
@@ -123,117 +115,6 @@ impl Setup {
 }
 
 impl Name {
-    /// All contenders.
-    pub const ALL: [Name; 20] = [
-        Name::Zonda,
-        Name::Before,
-        Name::Limited,
-        Name::Named,
-        Name::Nsd,
-        Name::Knot,
-        Name::Pdns,
-        Name::Unbound,
-        Name::Kresd,
-        Name::Recursor,
-        Name::Engine(ProtectionKind::Bind9),
-        Name::Engine(ProtectionKind::Mutex),
-        Name::Engine(ProtectionKind::SystemOrdinary),
-        Name::Engine(ProtectionKind::SystemAtomic),
-        Name::Engine(ProtectionKind::Paper),
-        Name::Engine(ProtectionKind::PaperPortable),
-        Name::Engine(ProtectionKind::PaperPublished),
-        Name::Engine(ProtectionKind::Snapshot),
-        Name::Engine(ProtectionKind::SnapshotParts),
-        Name::Echo,
-    ];
-    /// Their names.
-    pub const TEXTS: [&str; 20] = {
-        let mut texts = [""; 20];
-        let mut at = 0;
-        while at < texts.len() {
-            texts[at] = Name::ALL[at].text();
-            at += 1;
-        }
-        texts
-    };
-
-    /// As written in recipes.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Name::Zonda => "zonda",
-            Name::Before => "before",
-            Name::Limited => "limited",
-            Name::Named => "named",
-            Name::Nsd => "nsd",
-            Name::Knot => "knot",
-            Name::Pdns => "pdns",
-            Name::Unbound => "unbound",
-            Name::Kresd => "kresd",
-            Name::Recursor => "pdns_recursor",
-            Name::Engine(protection) => match protection {
-                // One thread and no locks: no server.
-                ProtectionKind::Unshared => "engine-unshared",
-                ProtectionKind::Bind9 => "engine-bind9",
-                ProtectionKind::Mutex => "engine-mutex",
-                ProtectionKind::SystemOrdinary => "engine-system-ordinary",
-                ProtectionKind::SystemAtomic => "engine-system-atomic",
-                ProtectionKind::Paper => "engine-paper",
-                ProtectionKind::PaperPortable => "engine-paper-portable",
-                ProtectionKind::PaperPublished => "engine-paper-published",
-                ProtectionKind::Snapshot => "engine-snapshot",
-                ProtectionKind::SnapshotParts => "engine-snapshot-parts",
-            },
-            Name::Echo => "echo",
-        }
-    }
-
-    /// The contender of that name.
-    pub fn from_text(text: &str) -> Option<Name> {
-        Name::ALL.into_iter().find(|name| name.text() == text)
-    }
-
-    /// The program of those that are builds of this project's server.
-    pub fn of_zonda(self, programs: &Programs) -> Option<&Path> {
-        match self {
-            Name::Zonda | Name::Limited => Some(&programs.zonda),
-            Name::Before => Some(&programs.before),
-            _ => None,
-        }
-    }
-
-    /// The program, where it is not of this project.
-    pub fn program(self) -> Option<&'static str> {
-        match self {
-            Name::Zonda | Name::Before | Name::Limited | Name::Engine(_) | Name::Echo => None,
-            Name::Named => Some("named"),
-            Name::Nsd => Some("nsd"),
-            Name::Knot => Some("knotd"),
-            Name::Pdns => Some("pdns_server"),
-            Name::Unbound => Some("unbound"),
-            Name::Kresd => Some("kresd"),
-            Name::Recursor => Some("pdns_recursor"),
-        }
-    }
-
-    /// Debian's packages that bring it.
-    pub fn package(self) -> &'static str {
-        match self {
-            Name::Zonda | Name::Before | Name::Limited | Name::Engine(_) | Name::Echo => "",
-            Name::Named => "bind9",
-            Name::Nsd => "nsd",
-            Name::Knot => "knot",
-            Name::Pdns => "pdns-server and pdns-backend-bind",
-            Name::Unbound => "unbound",
-            Name::Kresd => "knot-resolver",
-            Name::Recursor => "pdns-recursor",
-        }
-    }
-
-    /// Why its answers differ from everybody's, where that is known.
-    pub fn answers_otherwise(self) -> Option<&'static str> {
-        (self == Name::Pdns).then_some(pdns::OTHERWISE)
-    }
-
     fn setup(self, job: &Job<'_>) -> Setup {
         match self {
             Name::Zonda => zonda::setup(&job.programs.zonda, job),
@@ -290,9 +171,7 @@ impl Name {
             setup: Box::new(setup),
         })
     }
-}
 
-impl Name {
     /// Runs what has to be done before it starts, a matter of a moment.
     fn run_before(self, command: &[String], place: &Place, folder: &Path) -> Result<(), Error> {
         let fault = |said| Error::Server {
@@ -309,234 +188,5 @@ impl Name {
             Err(Error::Program { said, .. }) => Err(fault(said)),
             result => result.map(drop),
         }
-    }
-}
-
-/// A running server.
-pub struct Server {
-    /// Who.
-    pub name: Name,
-    /// Where it answers.
-    pub address: SocketAddr,
-    /// Where its settings are, and all that it writes.
-    pub folder: PathBuf,
-    /// Its processes.
-    pub process: Process,
-    /// Just before it was started.
-    pub began: Instant,
-    /// Another program runs it and watches, so that it may take its time to load.
-    is_watched: bool,
-    setup: Box<Setup>,
-}
-
-impl Server {
-    /// What the record shows of it. Folders and port are those of one run and left away, so that two records of the
-    /// same settings show the same.
-    pub fn describe(&self, built: Built, zones: &Zones) -> record::Contender {
-        let shown = match zones.list.len() {
-            0..=ZONES_SHOWN_MAX => self.setup.zones.clone(),
-            count => format!("… {count} zones\n"),
-        };
-        let port = self.address.port().to_string();
-        let settings = (self.setup.head.clone() + &shown).replace(&port, "PORT");
-        let mut settings =
-            settings.replace(&format!("{}/", self.folder.display()).replace(&port, "PORT"), "");
-        settings = settings.replace(&self.folder.display().to_string().replace(&port, "PORT"), ".");
-        if let Some(folder) = peers::chosen() {
-            settings = settings.replace(&folder.path().display().to_string(), "PEERS");
-        }
-        for folder in zones.list.iter().take(ZONES_SHOWN_MAX).filter_map(|(_, path)| path.parent()) {
-            settings = settings.replace(&format!("{}/", folder.display()), "");
-        }
-        let command = self.setup.command.iter().map(|word| {
-            let word = word.replace(&format!(":{port}"), ":PORT");
-            // Of paths, options with a path among them, the last part.
-            match (word.split_once('='), word.rsplit_once('/')) {
-                (Some((option, _)), Some((_, last))) => format!("{option}={last}"),
-                (None, Some((_, last))) => last.to_owned(),
-                _ => word,
-            }
-        });
-        let Built { version, options } = built;
-        let (name, command) = (self.name.text().to_owned(), command.collect());
-        record::Contender { name, version, options, command, settings }
-    }
-
-    /// Waits until it answers `question` without an error (the echo server: at all), asking every `every`, or until
-    /// `stop`. Returns when it did.
-    pub fn wait(
-        &mut self,
-        bed: &Bed,
-        question: &bench::query::Query,
-        seconds: f64,
-        every: Duration,
-        stop: &AtomicBool,
-    ) -> Result<Instant, Error> {
-        if self.setup.command.iter().any(|word| word == "--tcp") {
-            return self.wait_for_connection(bed, seconds, every, stop);
-        }
-        let socket = socket(bed, self.address)?;
-        let mut packet = Vec::new();
-        question.write(&mut packet);
-        let until = self.began + Duration::from_secs_f64(seconds);
-        let mut idle = Idle { since: self.began, cpu: 0.0 };
-        loop {
-            let asked = Instant::now();
-            if socket.send(&packet).is_ok() {
-                match answered(&socket, asked + every, self.name == Name::Echo) {
-                    Heard::Answer => return Ok(Instant::now()),
-                    Heard::Refusal(code) if !self.is_watched && idle.is_long(&self.process) => {
-                        return Err(self.fault(ServerProblem::Refuses(code)));
-                    }
-                    _ => {}
-                }
-            }
-            if let Some(status) = self.process.ended() {
-                return Err(self.fault(ServerProblem::Ended(status.code())));
-            }
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            if Instant::now() > until {
-                return Err(self.fault(ServerProblem::Silent(seconds)));
-            }
-            thread::sleep(every.saturating_sub(asked.elapsed()));
-        }
-    }
-
-    /// The same of one that answers over TCP alone: until it takes a connection.
-    fn wait_for_connection(
-        &mut self,
-        bed: &Bed,
-        seconds: f64,
-        every: Duration,
-        stop: &AtomicBool,
-    ) -> Result<Instant, Error> {
-        let (address, until) = (self.address, self.began + Duration::from_secs_f64(seconds));
-        loop {
-            if bed.load().enter(|| Ok(TcpStream::connect(address).is_ok()))? {
-                return Ok(Instant::now());
-            }
-            if let Some(status) = self.process.ended() {
-                return Err(self.fault(ServerProblem::Ended(status.code())));
-            }
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            if Instant::now() > until {
-                return Err(self.fault(ServerProblem::Silent(seconds)));
-            }
-            thread::sleep(every);
-        }
-    }
-
-    /// Kills it, as a loss of power of the machine's users would, and starts it again with all that it has written.
-    pub fn restart(&mut self, place: &Place) -> Result<(), Error> {
-        self.process.kill();
-        self.began = Instant::now();
-        self.process = Process::start(&self.setup.command, place, &self.folder)?;
-        Ok(())
-    }
-
-    /// Ends it in order.
-    pub fn end(&mut self) {
-        self.process.stop();
-    }
-
-    /// Starts it again after its end, with all that it has written.
-    pub fn begin_again(&mut self, place: &Place) -> Result<(), Error> {
-        self.began = Instant::now();
-        self.process = Process::start(&self.setup.command, place, &self.folder)?;
-        Ok(())
-    }
-
-    /// Its own copy of the zone with that place in the list.
-    pub fn copy_of(&self, index: usize) -> PathBuf {
-        role::copy_of(&self.folder, index)
-    }
-
-    /// Has it read a zone again, by the command of its operators, which runs in `place` and writes what it says into `folder`.
-    pub fn reload(&self, apex: &str, place: &Place, folder: &Path) -> Result<Process, Error> {
-        let mut command = self.setup.reload.clone();
-        command.push(apex.to_owned());
-        if process::find(&command[0]).is_none() {
-            let package =
-                if command[0] == named::CONTROL { named::CONTROL_PACKAGE } else { self.name.package() };
-            return Err(self.reload_fault(format!("{} is missing: on Debian install {package}", command[0])));
-        }
-        Process::start(&command, place, folder)
-    }
-
-    /// That it could not be had to read a zone again, and what was said.
-    pub fn reload_fault(&self, said: String) -> Error {
-        Error::Server { contender: self.name.text().to_owned(), problem: ServerProblem::Reload, said }
-    }
-
-    /// What went wrong with it, with its last lines.
-    pub fn fault(&self, problem: ServerProblem) -> Error {
-        Error::Server { contender: self.name.text().to_owned(), problem, said: self.process.said() }
-    }
-}
-
-/// A UDP socket at the generator's end.
-pub fn socket(bed: &Bed, server: SocketAddr) -> Result<UdpSocket, Error> {
-    bed.load().enter(|| {
-        let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-        let socket = UdpSocket::bind(any)?;
-        socket.connect(server)?;
-        Ok(socket)
-    })
-}
-
-/// For how long a server did next to nothing, by its processor time.
-struct Idle {
-    since: Instant,
-    cpu: f64,
-}
-
-impl Idle {
-    /// Whether that is so long that it will not do anything any more. Only asked of a server that answers, which one that
-    /// waits for a disk does not.
-    fn is_long(&mut self, process: &Process) -> bool {
-        if self.since.elapsed() < IDLE {
-            return false;
-        }
-        let cpu = process.cpu();
-        let used = cpu.user + cpu.system - self.cpu;
-        let is_long = used < self.since.elapsed().as_secs_f64() * IDLE_SHARE;
-        *self = Idle { since: Instant::now(), cpu: self.cpu + used };
-        is_long
-    }
-}
-
-/// What came back from a server.
-enum Heard {
-    /// The answer.
-    Answer,
-    /// A response with this code, or none of the records asked for.
-    Refusal(u8),
-    Nothing,
-}
-
-/// Waits until then for a response that has records and no error (`any`: any response). It may be to an earlier query:
-/// servers whose socket is there before their zones answer what waited in it.
-fn answered(socket: &UdpSocket, until: Instant, any: bool) -> Heard {
-    let mut buffer = [0; 4096];
-    let mut heard = Heard::Nothing;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || socket.set_read_timeout(Some(left)).is_err() {
-            return heard;
-        }
-        let Ok(octets) = socket.recv(&mut buffer) else { return heard };
-        let Some(header) = buffer[..octets].first_chunk::<12>() else { continue };
-        if header[2] & 0x80 == 0 {
-            continue;
-        }
-        let (code, has_records) = (header[3] & 0x0f, header[7] > 0 || header[9] > 0);
-        if any || (code == 0 && has_records) {
-            return Heard::Answer;
-        }
-        heard = Heard::Refusal(code);
     }
 }

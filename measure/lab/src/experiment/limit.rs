@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Lab, Mark, Subject, Values, echo,
+    foreign::{self, Counts},
     runs::{self, Pair},
     table,
     validity::{self, Judged, Made},
@@ -165,18 +166,10 @@ fn dnsperf(lab: &Lab, server: &Server, queries: &Path, generator: &Generator) ->
     let mut command = words.map(str::to_owned).to_vec();
     command.extend_from_slice(&generator.options);
     let said = process::run(&command, &lab.load_place(), &folder, &lab.stop)?;
-    read_dnsperf(&said).ok_or(Error::Output { program: DNSPERF, wanted: "queries completed and run time" })
-}
-
-/// What dnsperf counted: `Queries completed: N (…)` and `Run time (s): T`.
-fn read_dnsperf(said: &str) -> Option<Counted> {
-    let number = |name: &str| {
-        let line = said.lines().find_map(|line| line.trim_start().strip_prefix(name))?;
-        line.trim_start_matches(':').split_whitespace().next()?.parse::<f64>().ok()
-    };
-    let (answers, seconds) = (number("Queries completed")?, number("Run time (s)")?);
-    let outcome = json!({ "received": answers, "lost": number("Queries lost"), "seconds": seconds });
-    (seconds > 0.0).then(|| Counted { answers, rate: answers / seconds, outcome })
+    let Counts { sent, answered, seconds, .. } = foreign::dnsperf::read(&said)
+        .ok_or(Error::Output { program: DNSPERF, wanted: "queries sent and completed, and run time" })?;
+    let outcome = json!({ "received": answered, "lost": sent - answered, "seconds": seconds });
+    Ok(Counted { answers: answered, rate: answered / seconds, outcome })
 }
 
 fn report(lab: &mut Lab, generators: &[Generator], found: &Found, at: &str) {
@@ -265,19 +258,8 @@ fn limit(server: f64, load: f64) -> &'static str {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reads_what_dnsperf_says() {
-        let said = "Statistics:\n\n  Queries sent:         2000\n  Queries completed:    1990 (99.50%)\n  Queries lost:         \
-                    10 (0.50%)\n\n  Response codes:       NOERROR 1990 (100.00%)\n  Run time (s):         0.500000\n  \
-                    Queries per second:   3980.0\n";
-        let counted = read_dnsperf(said).unwrap();
-        assert_eq!((counted.answers, counted.rate), (1990.0, 3980.0));
-        assert!(read_dnsperf("Queries completed: many").is_none() && read_dnsperf("").is_none());
-    }
 
     #[test]
     fn who_was_the_limit() {

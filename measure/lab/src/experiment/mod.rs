@@ -2,6 +2,7 @@
 //!
 //! * [`rates`]: staircases in blocks, processor time and memory, then [`latency`] at equal loads.
 //! * [`echo`]: echo servers of many models, processes and cores; [`limit`]: settings of the generator, and other generators.
+//! * `foreign`: generators of others, which check ours.
 //! * [`validity`]: which runs count.
 //! * [`engine`]: the locks of the paper and others, in process.
 //! * [`scaling`]: the engine with more and more threads, and computed for more cores than there are.
@@ -22,6 +23,7 @@ mod callgrind;
 pub mod cold;
 pub mod echo;
 pub mod engine;
+mod foreign;
 mod generator;
 pub mod instructions;
 pub mod internet;

@@ -115,6 +115,8 @@ effort! {
     beyond_seconds: f64 = 0.0, (0.0..=600.0);
     /// Runs at each of these shares.
     beyond_runs: usize = 1, (1..=1000);
+    /// For how long another program's generator checks each rate, once a block; 0 for no check.
+    cross_seconds: f64 = 0.0, (0.0..=600.0);
     /// Scale of generated zones.
     scale: f64 = 1.0, (1e-6..=10.0);
     /// Queries drawn from a zone.
@@ -161,6 +163,7 @@ pub const CHECK: EffortText = EffortText {
     warm_seconds: Some(0.05),
     latency_runs: Some(1),
     latency_seconds: Some(0.1),
+    cross_seconds: Some(0.05),
     agreement: Some(40),
     queries: Some(1000),
     load_seconds: Some(60.0),

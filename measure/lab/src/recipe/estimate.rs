@@ -52,6 +52,12 @@ const SETTLED: f64 = 3.5e-5;
 const LOOKED: f64 = 0.08;
 /// Trials of a search for the rate without loss, the shorter ones counted as parts.
 const SEARCH_TRIALS: f64 = 9.0;
+/// What a check of a rate takes beside its length: dnsperf, kxdpgun with a link to attach to and late replies, and ours.
+const DNSPERF_MORE: f64 = 0.1;
+/// See [`DNSPERF_MORE`].
+const KXDPGUN_MORE: f64 = 2.3;
+/// See [`DNSPERF_MORE`].
+const CHECK_MORE: f64 = 0.4;
 /// Shares of the rate that are offered to see what is answered.
 const OFFERS: f64 = 6.0;
 /// How long a hit is waited for of those resolvers that have none after a restart, the mean over all.
@@ -208,6 +214,7 @@ impl Recipe {
         let rows = self.cases.len() as f64 * self.rows.iter().map(row).sum::<f64>();
         let blocks = spots * subjects * blocks(1.0) + rows;
         let search = effort.loss_free_seconds * SEARCH_TRIALS;
+        let checked = self.checks(effort, spots);
         let searched =
             if self.loss_free.is_empty() { self.contenders.len() + 1 } else { self.loss_free.len() };
         let offered = effort.beyond_seconds + if effort.beyond_seconds > 0.0 { START } else { 0.0 };
@@ -219,7 +226,24 @@ impl Recipe {
             Restart::Block => effort.blocks as f64 * loads * counts as f64,
             Restart::Case => loads * (counts as f64 - 1.0),
         };
-        blocks + more + spots * latency + reloads
+        blocks + checked + more + spots * latency + reloads
+    }
+
+    /// Checks by dnsperf, and ours beside it: once a block for each contender, and dnsperf's limit. Of the usual way of asking kxdpgun does so once more.
+    fn checks(&self, effort: &Effort, spots: f64) -> f64 {
+        let seconds = effort.cross_seconds;
+        if seconds <= 0.0 {
+            return 0.0;
+        }
+        let asked = |row: &super::Row| self.contenders.iter().filter(|&&name| row.is_for(name)).count();
+        let of_rows = (self.cases.len() * self.rows.iter().map(asked).sum::<usize>()) as f64;
+        let of_usual = spots * self.contenders.len() as f64;
+        let limits = spots + (self.cases.len() * self.rows.len()) as f64;
+        let one = |start: f64, limits: f64, contenders: f64| {
+            (limits + contenders) * (seconds + start) + contenders * (seconds + CHECK_MORE)
+        };
+        effort.blocks as f64 * one(DNSPERF_MORE, limits, of_usual + of_rows)
+            + one(KXDPGUN_MORE, spots, of_usual)
     }
 
     /// Resolvers, started and settled once for each number of workers, and blocks of all cases with two relays each.

@@ -3,9 +3,12 @@
 //! Those that ship with the program are in it ([`names`], [`text`]); a user's own are files. Both are read by the same
 //! code, and a key that does not exist is an error with its line.
 
+mod case;
+mod changes;
 mod effort;
 mod engine;
 mod estimate;
+mod generators;
 mod kinds;
 mod row;
 
@@ -13,17 +16,18 @@ use std::{fs, path::Path};
 
 use ::engine::ProtectionKind;
 use bench::update::stream::WINDOW_MAX;
+pub use case::{Case, Dnssec, DnssecOk, EdnsWish, Skew, ZoneKind};
+pub use changes::{ChangeTarget, Changes, Flood, HistoryFiles, VICTIMS_MAX, Victims};
 use effort::EffortText;
 pub use effort::{Effort, Form, Restart};
 pub use engine::{
     Axis, Cell, Count, CountWord, EngineOptions, EngineTarget, Expected, Order, Panel, Shown, Variant, cells,
 };
-pub use kinds::{
-    COMBINED_CORES_MAX, Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, EdnsWish, Flood, Generator,
-    GeneratorProgram, HistoryFiles, Measure, Name, Placement, Processes, Receive, Skew, Sockets, VICTIMS_MAX,
-    Victims, ZoneKind,
+pub use generators::{
+    COMBINED_CORES_MAX, EchoGroup, Generator, GeneratorProgram, Placement, Processes, Receive, Sockets,
 };
-pub use row::Row;
+pub use kinds::{Measure, Name};
+pub use row::{CONNECTIONS, Row};
 use serde::Deserialize;
 
 use crate::{Error, error};

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::Name;
 
 /// Connections that queries over TCP share.
-const CONNECTIONS: &str = "20";
+pub const CONNECTIONS: &str = "20";
 
 /// A way of asking.
 #[derive(Clone, Debug, Deserialize, PartialEq)]

@@ -93,7 +93,7 @@ fn offer(
 }
 
 /// Waits until nothing waits in the server's sockets, so that the next trial begins with nothing.
-fn drain(lab: &Lab, port: u16) -> Result<(), Error> {
+pub(super) fn drain(lab: &Lab, port: u16) -> Result<(), Error> {
     for _ in 0..DRAIN_LOOKS_MAX {
         lab.go_on()?;
         if lab.bed.sockets(port)?.queued == 0 {

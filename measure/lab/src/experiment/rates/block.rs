@@ -8,7 +8,7 @@ use super::{
         Load, Mark, Outset,
         validity::{self, Bounds, Conditions, Decision, GENERATOR_BEHIND, Rule, Watch},
     },
-    ECHO_AGAIN, Found, Lab, Running, Spot,
+    ECHO_AGAIN, Found, Lab, Running, Spot, cross,
 };
 use crate::{Error, contender::Server, known::Known, process::Cpu, recipe::Name};
 
@@ -34,10 +34,11 @@ pub fn measure(
         match staircases(lab, spot, running, order) {
             Ok(raw) => {
                 let turn = Turn { number, attempt, conditions: watch.end() };
-                if judge(lab, &turn, spot, raw, found) != Decision::Again {
-                    return Ok(());
+                match judge(lab, &turn, spot, raw, found) {
+                    Decision::Again => lab.go_on()?,
+                    Decision::Counts => return cross::check(lab, number, spot, running, found),
+                    Decision::Discarded => return Ok(()),
                 }
-                lab.go_on()?;
             }
             Err(error) => {
                 lab.leave_out(running, &spot.at, error)?;

@@ -7,11 +7,14 @@
 //! Servers are started anew in every block, and the places that vary alternate; or, where loading takes long, they are
 //! started once, and one place is measured after the other.
 //!
+//! After each block that counts generators of others check its rates ([`cross`]).
+//!
 //! A recipe may ask some of them in other ways too ([`Row`]). Of the usual one more is measured once the rates are known: rates without
 //! any loss ([`loss_free`]), what is answered beyond the maximum ([`beyond`]), latencies and how they are distributed ([`distribution`]).
 
 mod beyond;
 mod block;
+mod cross;
 mod distribution;
 mod loss_free;
 mod report;
@@ -59,6 +62,7 @@ struct Spot {
 #[derive(Default)]
 struct Found {
     rated: Rated,
+    cross: cross::Cross,
     /// The highest rates without any loss.
     loss_free: Values,
     beyond: beyond::Beyond,

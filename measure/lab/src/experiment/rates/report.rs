@@ -2,7 +2,7 @@
 
 use super::{
     super::{Lab, Values, latency, point, rated::COLUMNS, table},
-    Found, Spot, beyond, distribution, loss_free,
+    Found, Spot, beyond, cross, distribution, loss_free,
 };
 use crate::{
     recipe::Name,
@@ -24,6 +24,7 @@ pub fn report(lab: &mut Lab, spots: &[Spot], found: &Found) {
     for spot in spots {
         record.tables.push(rate_table(spot, found));
     }
+    let all = spots;
     let (usual, ways): (Vec<&Spot>, Vec<&Spot>) = spots.iter().partition(|spot| spot.row.name.is_empty());
     let spots = &usual[..];
     let places: Vec<String> = spots.iter().map(|spot| spot.at.clone()).collect();
@@ -58,6 +59,7 @@ pub fn report(lab: &mut Lab, spots: &[Spot], found: &Found) {
         }
     }
     found.latencies.iter().for_each(|latency| latency::report(lab, latency));
+    cross::report(lab, all, &found.cross);
     let record = &mut lab.record;
     for spot in spots {
         record.charts.extend(distribution::charts(&record.raw, &spot.at, &order));
