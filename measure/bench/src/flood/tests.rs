@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::thread::{UnshareFlags, unshare};
+use rustix::thread::UnshareFlags;
 
 use super::*;
 use crate::{query::Query, random::Random};
@@ -57,8 +57,8 @@ fn the_namespace_of_the_machine_is_refused() {
 /// Does something on a thread with a network namespace of its own, whose loopback interface is up; nothing without the right to one.
 fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let entered = move || {
-        #[expect(deprecated, reason = "of files nothing is unshared, which is what it warns of")]
-        let is_there = unshare(UnshareFlags::NEWNET).is_ok();
+        #[expect(deprecated, reason = "it warns of open files, none of which are unshared here")]
+        let is_there = rustix::thread::unshare(UnshareFlags::NEWNET).is_ok();
         let is_up = is_there && Command::new("ip").args(["link", "set", "lo", "up"]).status().is_ok_and(|status| status.success());
         is_up.then(work)
     };

@@ -4,7 +4,8 @@
 use std::{fmt::Write, net::SocketAddr, sync::OnceLock};
 
 use super::{
-    HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, Setup, resolving::STALE_SECONDS,
+    ANSWERS_A_SECOND, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, SLIP, Setup,
+    resolving::STALE_SECONDS,
 };
 use crate::process;
 
@@ -26,14 +27,15 @@ pub fn setup(job: &Job<'_>) -> Setup {
   empty-zones-enable no;
   check-integrity no;
   statistics-file "{folder}/stats";
-{}}};
+{}{}}};
 controls {{ }};
 logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
 "#,
         listen(job.address),
         if matches!(job.role, Role::Resolver { .. }) { "yes" } else { "no" },
         if job.role.anchor().is_some() { "yes" } else { "no" },
-        options(job)
+        options(job),
+        limits(job)
     );
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
     Setup {
@@ -43,6 +45,14 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
         command: Setup::words(&command),
         ..Setup::default()
     }
+}
+
+/// How often a network gets the same answer. Clients with a good cookie are not limited by themselves.
+fn limits(job: &Job<'_>) -> String {
+    if !job.bounds.limits_answers {
+        return String::new();
+    }
+    format!("  rate-limit {{ responses-per-second {ANSWERS_A_SECOND}; slip {SLIP}; }};\n")
 }
 
 /// Where it listens: at one address, of one of the two families.
