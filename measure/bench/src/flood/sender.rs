@@ -108,7 +108,8 @@ impl Flood {
             match packets.send(&self.socket, slot, to) {
                 Ok(count) => {
                     sent.packets += count as u64;
-                    sent.octets += (slot..slot + count).map(|slot| message_octets(packets, slot)).sum::<u64>();
+                    sent.octets +=
+                        (slot..slot + count).map(|slot| message_octets(packets, slot)).sum::<u64>();
                     slot += count;
                 }
                 // The server's core has not taken what is under way.

@@ -59,7 +59,11 @@ fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Op
     let entered = move || {
         #[expect(deprecated, reason = "it warns of open files, none of which are unshared here")]
         let is_there = rustix::thread::unshare(UnshareFlags::NEWNET).is_ok();
-        let is_up = is_there && Command::new("ip").args(["link", "set", "lo", "up"]).status().is_ok_and(|status| status.success());
+        let is_up = is_there
+            && Command::new("ip")
+                .args(["link", "set", "lo", "up"])
+                .status()
+                .is_ok_and(|status| status.success());
         is_up.then(work)
     };
     let done = thread::spawn(entered).join().unwrap();

@@ -58,7 +58,9 @@ fn limits(job: &Job<'_>) -> String {
     if !job.bounds.limits_answers {
         return String::new();
     }
-    format!("mod-cookies:\n  - id: lab\nmod-rrl:\n  - id: lab\n    rate-limit: {ANSWERS_A_SECOND}\n    slip: {SLIP}\n")
+    format!(
+        "mod-cookies:\n  - id: lab\nmod-rrl:\n  - id: lab\n    rate-limit: {ANSWERS_A_SECOND}\n    slip: {SLIP}\n"
+    )
 }
 
 /// Who may do what.

@@ -32,7 +32,8 @@ pub use built::Built;
 pub use echo::EchoOptions;
 pub use resolving::{Resolving, is_setting};
 pub use role::{
-    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, Anchor, Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root, SLIP, WAITING,
+    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, Anchor, Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME,
+    KEY_SECRET, Role, Root, SLIP, WAITING,
 };
 pub use unbound::CONTROL as UNBOUND_CONTROL;
 

@@ -3,8 +3,8 @@
 use std::{fmt::Write, path::Path};
 
 use super::{
-    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Packs, Resolving,
-    Role, SLIP, Setup,
+    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Packs,
+    Resolving, Role, SLIP, Setup,
     resolving::{STALE_AFTER_MS, STALE_SECONDS},
 };
 

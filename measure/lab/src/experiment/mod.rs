@@ -12,6 +12,7 @@
 //! * [`cold`]: resolvers that know nothing yet.
 //! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
 //! * [`instructions`] an answer takes, and [`allocations`], locks and atomic instructions, counted under [`callgrind`].
+//! * [`rate_limit`]: floods of queries with made-up sources, and a client with a cookie beside them.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
@@ -28,6 +29,7 @@ pub mod internet;
 pub mod latency;
 pub mod limit;
 pub mod memory;
+pub mod rate_limit;
 mod rated;
 pub mod rates;
 pub mod resolvers;
@@ -113,6 +115,7 @@ impl Lab {
             crate::recipe::Measure::Rates => rates::run(self),
             crate::recipe::Measure::Memory => memory::run(self),
             crate::recipe::Measure::Start => start::run(self),
+            crate::recipe::Measure::RateLimit => rate_limit::run(self),
             crate::recipe::Measure::Allocations => allocations::run(self),
             crate::recipe::Measure::Instructions => instructions::run(self),
             crate::recipe::Measure::Echo => echo::run(self),
@@ -170,9 +173,10 @@ impl Lab {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Whether a contender has a run in a round, counted from 0: in later ones only those that targets are about.
+    /// Whether a contender has a run in a round, counted from 0: in later ones only builds of ours and those that targets are about.
     pub fn takes_part(&self, name: Name, round: usize) -> bool {
-        round < self.effort.peer_runs || self.recipe.is_in_targets(name)
+        let is_ours = name.of_zonda(&self.programs).is_some();
+        round < self.effort.peer_runs || is_ours || self.recipe.is_in_targets(name)
     }
 
     /// Zones and queries of a case; the record says how many they are and where they are from.

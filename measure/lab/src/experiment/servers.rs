@@ -72,7 +72,12 @@ impl Lab {
     }
 
     /// Starts a server without waiting for it.
-    pub fn launch(&mut self, subject: &Subject, zones: &Zones, packs: Option<Packs<'_>>) -> Result<Server, Error> {
+    pub fn launch(
+        &mut self,
+        subject: &Subject,
+        zones: &Zones,
+        packs: Option<Packs<'_>>,
+    ) -> Result<Server, Error> {
         let address = if subject.bounds.ipv6 { self.bed.address_v6() } else { self.bed.address() }?;
         let folder = self.work.join(format!("{}-{}", subject.label.replace(' ', "-"), address.port()));
         let job = Job {

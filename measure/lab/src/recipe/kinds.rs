@@ -13,6 +13,8 @@ pub enum Measure {
     Memory,
     /// Time from start to the first answer.
     Start,
+    /// Limits of the response rate under floods with made-up sources.
+    RateLimit,
     /// Instructions an answer takes.
     Instructions,
     /// Allocations, locks and atomic instructions an answer takes.
@@ -228,6 +230,19 @@ pub struct Flood {
     /// Not in the short forms.
     #[serde(default)]
     pub full_only: bool,
+}
+
+/// Networks that the made-up sources of a flood are in.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SourceNetworks {
+    /// What they are called in tables and charts.
+    pub name: String,
+    /// How many networks of 24 bits.
+    pub networks: u32,
+    /// How far one is from the next: 1 for neighbours, 256 for one in each network of 16 bits.
+    #[serde(default = "neighbours")]
+    pub apart: u32,
 }
 
 /// Servers of zones that are attacked.
@@ -492,6 +507,10 @@ pub enum GeneratorProgram {
 }
 
 fn one() -> usize {
+    1
+}
+
+fn neighbours() -> u32 {
     1
 }
 

@@ -12,7 +12,7 @@ mod row;
 use std::{fs, path::Path};
 
 use ::engine::ProtectionKind;
-use bench::update::stream::WINDOW_MAX;
+use bench::{flood::Sources, update::stream::WINDOW_MAX};
 use effort::EffortText;
 pub use effort::{Effort, Form, Restart};
 pub use engine::{
@@ -20,8 +20,8 @@ pub use engine::{
 };
 pub use kinds::{
     COMBINED_CORES_MAX, Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, EdnsWish, Flood, Generator,
-    GeneratorProgram, HistoryFiles, Measure, Name, Placement, Processes, Receive, Skew, Sockets, VICTIMS_MAX,
-    Victims, ZoneKind,
+    GeneratorProgram, HistoryFiles, Measure, Name, Placement, Processes, Receive, Skew, Sockets,
+    SourceNetworks, VICTIMS_MAX, Victims, ZoneKind,
 };
 pub use row::Row;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 37] = [
+const BUILT_IN: [(&str, &str); 39] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -38,6 +38,8 @@ const BUILT_IN: [(&str, &str); 37] = [
     ("threads-zones", include_str!("../../recipes/threads-zones.toml")),
     ("memory", include_str!("../../recipes/memory.toml")),
     ("start", include_str!("../../recipes/start.toml")),
+    ("start-zones", include_str!("../../recipes/start-zones.toml")),
+    ("rate-limit", include_str!("../../recipes/rate-limit.toml")),
     ("instructions", include_str!("../../recipes/instructions.toml")),
     ("instructions-kinds", include_str!("../../recipes/instructions-kinds.toml")),
     ("allocations", include_str!("../../recipes/allocations.toml")),
@@ -108,6 +110,9 @@ pub struct Recipe {
     /// Floods, for `measure = "flood"`.
     #[serde(default, rename = "flood")]
     pub floods: Vec<Flood>,
+    /// Networks that floods seem to come from, for `measure = "rate-limit"`.
+    #[serde(default)]
+    pub sources: Vec<SourceNetworks>,
     /// Echo servers, for `measure = "echo"`.
     #[serde(default, rename = "echo")]
     pub echoes: Vec<EchoGroup>,
@@ -268,6 +273,13 @@ impl Recipe {
             Measure::Flood if self.floods.iter().any(|flood| !(1..=VICTIMS_MAX).contains(&flood.victims)) => {
                 "[[flood]] victims: expected numbers from 1 to 100"
             }
+            Measure::RateLimit if self.sources.is_empty() => "[[sources]] are needed",
+            Measure::RateLimit if self.sources.iter().any(|sources| !is_possible(sources)) => {
+                "[[sources]] networks, apart: expected at least 1, and no more networks than there are"
+            }
+            Measure::RateLimit if self.cases.len() != 1 || self.cases[0].zone != ZoneKind::Root => {
+                "cases: one, of the kind root"
+            }
             measure if measure != Measure::Rates && !self.rows.is_empty() => {
                 "a [[row]] is for measure = \"rates\""
             }
@@ -301,6 +313,11 @@ impl Recipe {
 /// What cases that are measured beside each other must have in common.
 fn bed(case: &Case) -> (usize, u8, bool) {
     (case.size, case.signed, case.validate)
+}
+
+/// Whether there are so many networks.
+fn is_possible(sources: &SourceNetworks) -> bool {
+    Sources { networks: sources.networks, apart: sources.apart }.is_possible()
 }
 
 /// Whether a case is one for resolvers.

@@ -151,7 +151,12 @@ fn report(lab: &mut Lab, places: &[String], found: &Found) {
         let columns = ["server", "answers s", "CPU s", "at rest s", "CPU s ", "PSS MiB", "peak MiB"];
         let note = "Medians. At rest: it used less than a tenth of a core for a second; the time is that before this second. PSS: at rest. Peak: the most that was resident \
                     at a time, pages that several processes share in full.";
-        lab.record.tables.push(table(&format!("{at}: to rest"), &columns, of_place().map(row).collect(), note));
+        lab.record.tables.push(table(
+            &format!("{at}: to rest"),
+            &columns,
+            of_place().map(row).collect(),
+            note,
+        ));
     }
     lab.record.figures.extend(figures);
     for (values, metric, unit) in [

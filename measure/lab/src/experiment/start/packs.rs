@@ -66,7 +66,8 @@ pub fn kinds(lab: &mut Lab, zones: &Zones) -> Result<Vec<(Subject, Kind)>, Error
         lab.names.iter().copied().filter(|name| matches!(name, Name::Zonda | Name::Before)).collect();
     let mut kinds = Vec::new();
     for subject in lab.subjects(&builds, 1) {
-        let labelled = |what: &str| Subject { label: format!("{}, {what}", subject.label), ..subject.clone() };
+        let labelled =
+            |what: &str| Subject { label: format!("{}, {what}", subject.label), ..subject.clone() };
         if zones.list.len() <= WORDS_MAX {
             let pack = pack(lab, subject.name, zones)?;
             kinds.push((labelled("pack"), Kind::Pack(pack)));
