@@ -155,9 +155,11 @@ fn contender(
                 Ok(made(brought, name, &at, capacity, times))
             })?;
             let Some(Judged { value, conditions }) = judged else { continue };
-            let mark = Mark { is_at_least: conditions.is_limited, ..Mark::of(round, &conditions) };
+            let mark = Mark::of(round, &conditions);
+            // Of the flood alone it is so that a faster generator would have made it more.
+            let at_least = Mark { is_at_least: conditions.is_limited, ..mark };
+            found.times.push_marked(name.text(), &at, value.rate() / capacity.max(1.0), at_least);
             for (values, value) in [
-                (&mut found.times, value.rate() / capacity.max(1.0)),
                 (&mut found.ratio, value.octets_ratio()),
                 (&mut found.delivered, value.delivered()),
                 (&mut found.answered, value.answered()),
@@ -334,10 +336,17 @@ fn report(lab: &mut Lab, found: &Found) {
         lab.record.charts.push(values.bars(title, label, &places, false));
     }
     runs::change_targets(lab, "octets out over in", |metric, who, at| {
-        let values =
-            metrics.iter().find(|(_, name, _)| *name == metric).map(|(values, ..)| values.of(who, at));
-        values.unwrap_or_default().to_vec()
+        let values = metrics.iter().find(|(_, name, _)| *name == metric);
+        values.map_or_else(Vec::new, |(values, ..)| of_whole_floods(&found.times, values, who, at))
     });
+}
+
+/// Values of those floods that were what they should be: by others no target is met or missed.
+fn of_whole_floods(times: &Values, values: &Values, who: &str, at: &str) -> Vec<f64> {
+    let floods = times.marks(who, at);
+    let is_whole = |mark: &Mark| !floods.iter().any(|flood| flood.round == mark.round && flood.is_at_least);
+    let marked = values.of(who, at).iter().zip(values.marks(who, at));
+    marked.filter(|(_, mark)| is_whole(mark)).map(|(&value, _)| value).collect()
 }
 
 #[cfg(test)]
@@ -358,6 +367,16 @@ mod tests {
         assert_eq!(made(brought), Some(0));
         let behind = Brought { sent: Sent { packets: 899, ..sent }, ..brought };
         assert_eq!(made(behind), Some(1));
+    }
+
+    #[test]
+    fn targets_are_about_whole_floods() {
+        let (mut times, mut values) = (Values::default(), Values::default());
+        for (round, is_at_least) in [(1, false), (2, true), (3, false)] {
+            times.push_marked("a", "x", 3.0, Mark { round, is_at_least, shares: None });
+            values.push_marked("a", "x", round as f64, Mark { round, ..Mark::default() });
+        }
+        assert_eq!(of_whole_floods(&times, &values, "a", "x"), [1.0, 3.0]);
     }
 
     #[test]
