@@ -11,8 +11,9 @@ use crate::{
     experiment::{Lab, Values, validity::Conditions},
 };
 
-/// How often its processor time is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often its processor time is looked at, in ticks of 10 ms: with a finer look one tick would be work. Finer counts leave out threads that have ended, as those do
+/// that load.
+const LOOK: Duration = Duration::from_millis(200);
 /// Share of a core's time below which it rests.
 const BUSY_SHARE: f64 = 0.1;
 /// For how long it must do so little: there are pauses between the parts of a load.
@@ -37,17 +38,17 @@ pub struct Started {
 
 /// Follows a server that has just answered for the first time.
 pub fn follow(lab: &Lab, server: &Server, answered: Instant) -> Result<Started, Error> {
-    let first_cpu = server.process.cpu_fine();
+    let first_cpu = used(server);
     let (mut looked, mut busy_until, mut cpu) = (Instant::now(), answered, first_cpu);
     let mut rest_cpu = first_cpu;
     while busy_until.elapsed() < QUIET && server.began.elapsed().as_secs_f64() < lab.effort.load_seconds {
         lab.go_on()?;
         thread::sleep(LOOK);
-        let (now, used) = (Instant::now(), server.process.cpu_fine());
-        if used - cpu > BUSY_SHARE * (now - looked).as_secs_f64() {
-            (busy_until, rest_cpu) = (now, used);
+        let (now, now_cpu) = (Instant::now(), used(server));
+        if now_cpu - cpu > BUSY_SHARE * (now - looked).as_secs_f64() {
+            (busy_until, rest_cpu) = (now, now_cpu);
         }
-        (looked, cpu) = (now, used);
+        (looked, cpu) = (now, now_cpu);
     }
     server.process.settle(SETTLE_SECONDS);
     Ok(Started {
@@ -58,6 +59,12 @@ pub fn follow(lab: &Lab, server: &Server, answered: Instant) -> Result<Started, 
         pss: server.process.pss() as f64,
         peak: server.process.peak_resident() as f64,
     })
+}
+
+/// Processor time of all its processes and threads so far, in seconds.
+fn used(server: &Server) -> f64 {
+    let cpu = server.process.cpu();
+    cpu.user + cpu.system
 }
 
 /// What starts took, by metric.
