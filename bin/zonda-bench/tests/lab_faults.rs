@@ -192,8 +192,8 @@ fn one_that_answers_without_zones() {
 #[test]
 fn one_that_never_answers() {
     let script = "#!/bin/sh\necho 'one moment' >&2\nexec sleep 1000\n";
-    let Some(record) = record(script, "blocks = 1\nlatency-runs = 0\nload-seconds = 1.5\n") else { return };
-    has_note(&record, &["nsd is left out: nsd did not answer within 1.5 s", "one moment"]);
+    let Some(record) = record(script, "blocks = 1\nlatency-runs = 0\nload-seconds = 4\n") else { return };
+    has_note(&record, &["nsd is left out: nsd did not answer within 4 s", "one moment"]);
 }
 
 /// Servers are started in each block.
@@ -240,7 +240,8 @@ fn dies_while_latency_is_measured(restart: &str) {
     has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
     let raw = record["raw"].as_array().unwrap();
     let runs = |who: &str| raw.iter().filter(|raw| raw["latency_of"] == who).count();
-    assert_eq!((runs("zonda"), runs("echo")), (4, 4));
+    // All that there are to be, and more where the machine had one made again.
+    assert!(runs("zonda") >= 4 && runs("echo") >= 4, "{} and {}", runs("zonda"), runs("echo"));
 }
 
 /// Waits for something to be there.

@@ -23,9 +23,9 @@ echo $pid >"$scratch/pid.new" && mv "$scratch/pid.new" "$scratch/pid"
         process=${file#/proc/}; process=${process%/cmdline}
         case $(readlink "/proc/$process/exe") in */zonda*) kill -KILL $process; gone=$process ;; esac
     done
-    [ -z "$gone" ] || for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $gone || break; sleep 0.1; done
+    [ -z "$gone" ] || for i in $(seq 40); do kill -0 $gone || break; sleep 0.1; done
     [ -e "$scratch/ended" ] || kill $pid
-    [ -e "$scratch/ended" ] || for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do kill -0 $pid || break; sleep 0.1; done
+    [ -e "$scratch/ended" ] || for i in $(seq 20); do kill -0 $pid || break; sleep 0.1; done
     [ -e "$scratch/ended" ] || kill -KILL $pid
     rm -rf "$scratch"
 ) >/dev/null 2>&1 &
