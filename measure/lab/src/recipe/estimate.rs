@@ -52,15 +52,15 @@ const NO_HIT: f64 = 3.0;
 const FLOOD_MORE: f64 = 2.0;
 /// What expires before servers go, and what comes late.
 const OUTAGE_MORE: f64 = 6.0;
-/// Until nothing leaves after a flood, and the client's last answers have come.
-const AFTER_FLOOD: f64 = 1.5;
+/// The start of a server with the root zone before a flood, and until nothing leaves after it.
+const BESIDE_FLOOD: f64 = 1.0;
 /// Until it is seen that a server rests, and its memory.
 const RESTED: f64 = 2.0;
 /// What a server takes to load a zone beside its records, the mean of all.
 const ZONE: f64 = 6e-5;
 /// Of such a load, what Zonda takes from text, and from packs.
-const OWN_LOAD: f64 = 0.4;
-const PACKS_LOAD: f64 = 0.15;
+const OWN_LOAD: f64 = 0.25;
+const PACKS_LOAD: f64 = 0.1;
 /// What a name takes whom to ask for it is not known of: two to four round trips of 20 ms.
 const NAME_SECONDS: f64 = 0.05;
 /// What it takes to see that a resolver asks nothing more, before and after.
@@ -105,8 +105,8 @@ impl Recipe {
             // Each flood has a server of its own, which is started.
             Measure::RateLimit => {
                 let floods = 2.0 * self.sources.len() as f64;
-                let flood = START + effort.run_seconds + AFTER_FLOOD;
-                self.turns(&effort) * (2.0 * START + effort.warm_seconds + floods * flood)
+                let flood = effort.run_seconds + BESIDE_FLOOD;
+                self.turns(&effort) * (START + effort.warm_seconds + floods * flood)
             }
             Measure::Instructions | Measure::Allocations => all + self.counted(&effort, all),
             Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
@@ -173,9 +173,7 @@ impl Recipe {
             let more = self.contenders.iter().filter(|name| own(name)).count() as f64;
             let few = effort.runs.min(effort.peer_runs) as f64;
             let peers = self.contenders.len() as f64 - more;
-            let packs = if zones > 1000.0 { 2.0 } else { 1.0 };
-            more * (effort.runs as f64 * (load * OWN_LOAD * packs + load * PACKS_LOAD) + load)
-                + peers * few * load
+            more * (effort.runs as f64 * (OWN_LOAD + PACKS_LOAD) + OWN_LOAD) * load + peers * few * load
         };
         self.cases.iter().map(of_case).sum()
     }

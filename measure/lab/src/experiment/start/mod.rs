@@ -94,7 +94,6 @@ fn start(
     subject: &Subject,
     kind: &Kind,
 ) -> Result<Made<rest::Started>, Error> {
-    kind.prepare()?;
     if zones.list.len() <= packs::WORDS_MAX {
         warm(zones, kind)?;
     }
@@ -119,7 +118,7 @@ fn warm(zones: &Zones, kind: &Kind) -> Result<(), Error> {
     match kind {
         Kind::Pack(pack) => read(pack),
         // The start that made them has written them just now.
-        Kind::Made(_) | Kind::Packs(_) => Ok(()),
+        Kind::Packs(_) => Ok(()),
         Kind::Text => zones.list.iter().try_for_each(|(_, path)| read(path)),
     }
 }

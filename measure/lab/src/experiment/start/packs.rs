@@ -27,8 +27,6 @@ pub enum Kind {
     Text,
     /// A pack of all zones, made before.
     Pack(PathBuf),
-    /// Text, of which packs are made in a folder that is empty.
-    Made(PathBuf),
     /// A folder of packs that an earlier start made.
     Packs(PathBuf),
 }
@@ -39,15 +37,7 @@ impl Kind {
         match self {
             Kind::Text => None,
             Kind::Pack(pack) => Some(Packs::File(pack)),
-            Kind::Made(folder) | Kind::Packs(folder) => Some(Packs::Folder(folder)),
-        }
-    }
-
-    /// Makes ready what a start is to find, or not to find.
-    pub fn prepare(&self) -> Result<(), Error> {
-        match self {
-            Kind::Made(folder) => empty(folder),
-            _ => Ok(()),
+            Kind::Packs(folder) => Some(Packs::Folder(folder)),
         }
     }
 }
@@ -73,11 +63,9 @@ pub fn kinds(lab: &mut Lab, zones: &Zones) -> Result<Vec<(Subject, Kind)>, Error
             kinds.push((labelled("pack"), Kind::Pack(pack)));
             continue;
         }
-        let [made, kept] = ["made", "kept"].map(|what| format!("packs-{what}-{}", subject.label));
-        let (made, kept) = (lab.folder(&made)?, lab.folder(&kept)?);
+        let kept = lab.folder(&format!("packs-{}", subject.label))?;
         lab.say(&format!("{}: packs of {} zones", subject.label, zones.list.len()));
         fill(lab, &subject, zones, &kept)?;
-        kinds.push((labelled("packs made"), Kind::Made(made)));
         kinds.push((labelled("packs"), Kind::Packs(kept)));
     }
     Ok(kinds)
