@@ -638,7 +638,7 @@ mod long {
             assert!(pss > 0.0 && peak > 0.0, "{who}: {pss}, {peak}");
         }
         let settings = record["contenders"][0]["settings"].as_str().unwrap();
-        assert!(settings.contains("names-file"), "{settings}");
+        assert!(settings.contains("pack-directory"), "{settings}");
     }
 
     /// Floods with made-up sources of all that limit answers.
