@@ -6,6 +6,7 @@
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
 //! * [`durable`]: the limit program of updates: keeps every message, then replies; and the disk alone.
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
+//! * [`flood`]: queries with made-up sources, and a client with a cookie beside them.
 //! * [`join`]: generators on several hosts as one.
 //! * [`transfer`]: zones from server to server: a primary with versions, a client that counts.
 //! * [`update`]: dynamic updates at a rate, signed and checked.
@@ -20,6 +21,7 @@ pub mod cores;
 pub mod durable;
 pub mod echo;
 pub mod error;
+pub mod flood;
 pub mod generate;
 pub mod host;
 pub mod join;

@@ -40,8 +40,19 @@ pub struct Zones {
     pub records: u64,
     /// How they are signed.
     pub signatures: Signatures,
+    /// A list of their names, where the generator made one.
+    pub names: Option<Names>,
     /// What is answered once all is there; without, the SOA of the last zone.
     pub probe: Option<Query>,
+}
+
+/// Many zones by a list of their names.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// A name a line.
+    pub list: PathBuf,
+    /// Path of the file of each, with `{name}` and the like in it as Zonda's settings have them.
+    pub file: PathBuf,
 }
 
 /// How zones are signed.
@@ -147,6 +158,15 @@ fn listed(folder: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
         true => Err(Error::Output { program: "gen zone many", wanted: "a list of zones" }),
         false => Ok(list),
     }
+}
+
+/// The list of names that the generator wrote for Zonda, where it did.
+fn names(folder: &Path) -> Option<Names> {
+    let text = fs::read_to_string(folder.join("zonda.toml")).ok()?;
+    let settings: toml::Table = text.parse().ok()?;
+    let zone = settings.get("zone")?.as_array()?.first()?;
+    let of = |key| Some(folder.join(zone.get(key)?.as_str()?));
+    Some(Names { list: of("names-file")?, file: of("file")? })
 }
 
 /// Lines of a file, as octets.

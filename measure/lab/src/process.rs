@@ -255,6 +255,16 @@ impl Process {
         sum
     }
 
+    /// The most that its processes had in memory at a time, in octets, as the kernel noted it of each that still runs; what they share is in it once for each.
+    pub fn peak_resident(&self) -> u64 {
+        let of = |pid: &i32| {
+            let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        self.pids().iter().filter_map(of).sum::<u64>() * 1024
+    }
+
     /// Ends it and all below it, and waits.
     pub fn stop(&mut self) {
         self.stop_within(STOP_SECONDS);

@@ -75,6 +75,67 @@ fn what_an_answer_executes() {
     assert!(counts[0][0].as_u64().unwrap() > 1000 && counts[0][2].as_u64().unwrap() > 1000, "{counts}");
 }
 
+/// Zonda from text and from folders of packs, beside the same program as another build.
+#[test]
+#[ignore = "long: make test-long"]
+fn start_with_many_zones() {
+    let Some(program) = zonda() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let program = program.to_str().unwrap();
+    let words = [
+        "start-zones",
+        "--check",
+        "--bed",
+        "loopback",
+        "--out",
+        "out",
+        "--zonda",
+        program,
+        "--before",
+        program,
+    ];
+    let output = lab(folder.path(), &[&words[..], &["--contenders", "zonda,before"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let record = fs::read(folder.path().join("out/record.json")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    for who in ["zonda", "zonda, packs", "before", "before, packs"] {
+        let [first, rest] =
+            ["time to first answer", "time to rest"].map(|metric| values(&record, who, metric));
+        assert!(first.len() == 1 && rest.len() == 1 && first[0] <= rest[0], "{who}: {first:?}, {rest:?}");
+        let [pss, peak] = ["PSS at rest", "peak resident"].map(|metric| values(&record, who, metric)[0]);
+        assert!(pss > 0.0 && peak > 0.0, "{who}: {pss}, {peak}");
+    }
+    let settings = record["contenders"][0]["settings"].as_str().unwrap();
+    assert!(settings.contains("pack-directory"), "{settings}");
+}
+
+/// Floods with made-up sources of all that limit answers.
+#[test]
+#[ignore = "long: make test-long"]
+fn floods_with_made_up_sources() {
+    let Some(program) = zonda() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let words =
+        ["rate-limit", "--check", "--bed", "veth", "--out", "out", "--zonda", program.to_str().unwrap()];
+    let output = lab(folder.path(), &[&words[..], &["--contenders", "zonda,named,unbound"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("unbound is left out: it does not limit answers by network"), "{said}");
+    let record = fs::read(folder.path().join("out/record.json")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    let ratio = |who: &str, at: &str| values_at(&record, who, "octets out over in", at)[0];
+    let alone = "1 network, 3 x";
+    assert!(ratio("zonda", alone) < 1.0 && ratio("named", alone) < 1.0, "{}", record["figures"]);
+    // Of networks that get one query each named limits none.
+    let spread = "65,536 far apart, 0.8 x";
+    assert!(ratio("zonda", spread) < ratio("named", spread), "{}", record["figures"]);
+    assert!(
+        values(&record, "zonda", "client answered").iter().any(|&share| share > 0.5),
+        "{}",
+        record["raw"]
+    );
+}
+
 /// Every kind of flood, and every way to be out of reach.
 #[test]
 #[ignore = "long: make test-long"]

@@ -11,7 +11,7 @@
 
 use std::{fs, net::Ipv4Addr};
 
-use super::veth::{CLIENT, Pair, ip};
+use super::veth::{CLIENT, Pair, ip, ip_with};
 use crate::{Error, place::Place};
 
 /// First two octets of name servers' addresses: of a network for measurements (RFC 2544). Resolvers may take servers in networks of one's own for
@@ -25,6 +25,17 @@ const DEAD: [u8; 2] = [198, 19];
 const NETWORKS_MAX: usize = 250;
 /// The next hop into the dead end, which nobody is.
 const NOBODY: &str = "10.97.0.2";
+
+/// What is counted of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Packets that went where nobody is.
+    Vanished,
+    /// Their octets, heads of the link among them.
+    Octets,
+    /// Datagrams that servers in the servers' namespace have read from their sockets.
+    Read,
+}
 
 /// How a server is out of reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,22 +93,36 @@ impl Crowd {
         Ipv4Addr::new(DEAD[0], DEAD[1], third, fourth)
     }
 
+    /// Leads all addresses that nobody has into the dead end, and has the servers' end take packets from them, whatever way leads back.
+    pub fn lead_away(&self) -> Result<(), Error> {
+        ip(&format!("-n {} route add default via {NOBODY} dev dead-s", self.server))?;
+        let script =
+            "for link in all veth-s; do echo 0 > /proc/sys/net/ipv4/conf/$link/rp_filter || exit 1; done";
+        ip_with(&["netns", "exec", &self.server, "sh", "-c", script]).map(drop)
+    }
+
     /// Packets that went where nobody is, up to now.
     pub fn vanished(&self) -> Result<u64, Error> {
+        self.count(Count::Vanished)
+    }
+
+    /// What there is to count, up to now.
+    pub fn count(&self, what: Count) -> Result<u64, Error> {
+        // Eight columns of what was received come first: octets, packets, …
+        let column = match what {
+            Count::Octets => 8,
+            Count::Vanished => 9,
+            Count::Read => return udp(&self.place, "InDatagrams", "what servers have read"),
+        };
         let text = self.place.enter(|| fs::read_to_string("/proc/thread-self/net/dev"))?;
         let line = text.lines().find_map(|line| line.trim().strip_prefix("dead-s:"));
-        // Eight columns of what was received come first: octets, packets, …
-        let sent = line.and_then(|line| line.split_whitespace().nth(9)?.parse().ok());
+        let sent = line.and_then(|line| line.split_whitespace().nth(column)?.parse().ok());
         sent.ok_or(Error::Output { program: "/proc/net/dev", wanted: "what went into the dead end" })
     }
 
     /// Datagrams for ports of the generator's end that nobody listens at, up to now: questions for name servers that have ended.
     pub fn refused(&self) -> Result<u64, Error> {
-        let text = self.load.enter(|| fs::read_to_string("/proc/thread-self/net/snmp"))?;
-        let mut lines = text.lines().filter(|line| line.starts_with("Udp:"));
-        let column = lines.next().and_then(|names| names.split(' ').position(|name| name == "NoPorts"));
-        let count = column.zip(lines.next()).and_then(|(at, values)| values.split(' ').nth(at)?.parse().ok());
-        count.ok_or(Error::Output { program: "/proc/net/snmp", wanted: "what came to closed ports" })
+        udp(&self.load, "NoPorts", "what came to closed ports")
     }
 
     /// Datagrams that a server's socket had no room for, up to now.
@@ -122,6 +147,15 @@ impl Crowd {
             .iter()
             .try_for_each(|server| ip(&format!("-n {} route delete {server}/32", self.server)).map(drop))
     }
+}
+
+/// A count of UDP in a namespace, by its name there.
+fn udp(place: &Place, name: &str, wanted: &'static str) -> Result<u64, Error> {
+    let text = place.enter(|| fs::read_to_string("/proc/thread-self/net/snmp"))?;
+    let mut lines = text.lines().filter(|line| line.starts_with("Udp:"));
+    let column = lines.next().and_then(|names| names.split(' ').position(|known| known == name));
+    let count = column.zip(lines.next()).and_then(|(at, values)| values.split(' ').nth(at)?.parse().ok());
+    count.ok_or(Error::Output { program: "/proc/net/snmp", wanted })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::{
     process::Command,
 };
 
-pub use crowd::{Crowd, Gone};
+pub use crowd::{Count, Crowd, Gone};
 pub use slow::Slow;
 pub use steer::Steered;
 use sysctl::Sysctls;

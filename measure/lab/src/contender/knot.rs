@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup};
+use super::{ANSWERS_A_SECOND, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, SLIP, Setup};
 
 /// Threads that apply changes and transfer, where zones change: the most that Knot starts by itself.
 const BACKGROUND_WORKERS: usize = 10;
@@ -22,18 +22,20 @@ log:
     any: error
 database:
     storage: "{folder}/db"
-{}template:
+{}{}template:
   - id: default
     storage: "{folder}"
     zonefile-sync: -1
     semantic-checks: off
-{}{}"#,
+{}{}{}"#,
         job.address.ip(),
         job.address.port(),
         job.workers,
         if matches!(job.role, Role::Static | Role::Reloaded) { 1 } else { BACKGROUND_WORKERS },
         access(job.role),
+        limits(job),
         zone(job.role),
+        if job.bounds.limits_answers { "    global-module: [mod-cookies/lab, mod-rrl/lab]\n" } else { "" },
         job.bounds
             .history_octets
             .map_or_else(String::new, |octets| format!("    journal-max-usage: {octets}\n"))
@@ -50,6 +52,16 @@ database:
     // Of the folder of its databases it makes the last part only once it needs it, and then does not find it.
     let before = vec![Setup::words(&["mkdir", "-p", &format!("{folder}/db")])];
     Setup { file: "knot.conf", head, zones, before, command, reload, ..Setup::default() }
+}
+
+/// How often a network gets answers of a kind; the module before it knows clients with a good cookie, which are not limited.
+fn limits(job: &Job<'_>) -> String {
+    if !job.bounds.limits_answers {
+        return String::new();
+    }
+    format!(
+        "mod-cookies:\n  - id: lab\nmod-rrl:\n  - id: lab\n    rate-limit: {ANSWERS_A_SECOND}\n    slip: {SLIP}\n"
+    )
 }
 
 /// Who may do what.

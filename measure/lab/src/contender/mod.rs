@@ -34,8 +34,8 @@ pub use built::Built;
 pub use echo::EchoOptions;
 pub use resolving::{Resolving, is_setting};
 pub use role::{
-    ANCHOR, Anchor, Bounds, CACHE_OCTETS, COPIES, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root,
-    WAITING,
+    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, Anchor, Bounds, CACHE_OCTETS, COPIES, HINTS, KEY_ALGORITHM,
+    KEY_NAME, KEY_SECRET, Role, Root, SLIP, WAITING,
 };
 pub use server::{Server, socket};
 pub use unbound::CONTROL as UNBOUND_CONTROL;
@@ -76,8 +76,8 @@ pub struct Job<'a> {
     pub receive_octets: usize,
     /// The programs of this project.
     pub programs: &'a Programs,
-    /// For Zonda: serve this pack instead of text.
-    pub pack: Option<&'a Path>,
+    /// For Zonda: have the zones from packs instead of text.
+    pub packs: Option<Packs<'a>>,
     /// For the echo server.
     pub echo: &'a EchoOptions,
     /// What it does with its zones.
@@ -86,6 +86,15 @@ pub struct Job<'a> {
     pub bounds: Bounds,
     /// The beginning of its command line: a program that runs it and watches. Empty: it runs by itself.
     pub under: &'a [String],
+}
+
+/// What Zonda has its zones from instead of text.
+#[derive(Clone, Copy, Debug)]
+pub enum Packs<'a> {
+    /// A pack of all zones, made before.
+    File(&'a Path),
+    /// A folder into which it puts what it loads from text, and from which it starts again.
+    Folder(&'a Path),
 }
 
 /// Settings and command line of a server.

@@ -4,7 +4,8 @@
 use std::{fmt::Write, net::SocketAddr, sync::OnceLock};
 
 use super::{
-    HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, Setup, resolving::STALE_SECONDS,
+    ANSWERS_A_SECOND, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, SLIP, Setup,
+    resolving::STALE_SECONDS,
 };
 use crate::process;
 
@@ -35,7 +36,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
   empty-zones-enable no;
   check-integrity no;
   statistics-file "{folder}/stats";
-{}}};
+{}{}}};
 {}
 logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
 "#,
@@ -43,6 +44,7 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
         if matches!(job.role, Role::Resolver { .. }) { "yes" } else { "no" },
         if job.role.anchor().is_some() { "yes" } else { "no" },
         options(job),
+        limits(job),
         controls(job)
     );
     let (port, secret) = (job.address.port().to_string(), format!("{folder}/{KEY_FILE}"));
@@ -70,6 +72,14 @@ fn controls(job: &Job<'_>) -> String {
         ),
         _ => "controls { };".to_owned(),
     }
+}
+
+/// How often a network gets the same answer. Clients with a good cookie are not limited by themselves.
+fn limits(job: &Job<'_>) -> String {
+    if !job.bounds.limits_answers {
+        return String::new();
+    }
+    format!("  rate-limit {{ responses-per-second {ANSWERS_A_SECOND}; slip {SLIP}; }};\n")
 }
 
 /// Where it listens: at one address, of one of the two families.

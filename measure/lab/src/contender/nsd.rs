@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Job, Role, Setup};
+use super::{ANSWERS_A_SECOND, Job, Role, SLIP, Setup};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -25,9 +25,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
   minimal-responses: yes
   refuse-any: no
   round-robin: no
-  rrl-ratelimit: 0
-  rrl-whitelist-ratelimit: 0
-  receive-buffer-size: {}
+{}  receive-buffer-size: {}
   send-buffer-size: 1048576
 {}remote-control:
   {}
@@ -36,6 +34,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
         if job.workers > 1 { "yes" } else { "no" },
         job.address.ip(),
         job.address.port(),
+        limits(job),
         job.receive_octets,
         options(job),
         control(job)
@@ -59,6 +58,14 @@ fn control(job: &Job<'_>) -> String {
         }
         _ => "control-enable: no".to_owned(),
     }
+}
+
+/// How often a network gets answers of a kind; clients with a good cookie are not limited.
+fn limits(job: &Job<'_>) -> String {
+    if job.bounds.limits_answers {
+        return format!("  rrl-ratelimit: {ANSWERS_A_SECOND}\n  rrl-slip: {SLIP}\n  answer-cookie: yes\n");
+    }
+    "  rrl-ratelimit: 0\n  rrl-whitelist-ratelimit: 0\n".to_owned()
 }
 
 /// What a role asks for of the server.

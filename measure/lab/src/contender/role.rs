@@ -108,6 +108,13 @@ pub const ANCHOR: &str = "root.anchor";
 /// for want of a place before the processor is the limit.
 pub const WAITING: usize = 16_384;
 
+/// How often a second a network gets the same answer, where a server limits that: Zonda's default. Servers divide answers into kinds in ways of their own.
+pub const ANSWERS_A_SECOND: u32 = 20;
+/// How many of the answers beyond that are given cut, so that clients that are there come again over TCP: one in so many, Zonda's default.
+pub const SLIP: u32 = 3;
+/// What Zonda gives all limited clients together of one kind of answers a second; others have nothing like it.
+pub const ANSWERS_IN_ALL: u32 = 500;
+
 /// What an experiment sets of a server beside its role: bounds of what it keeps beside its zones, and where it listens. Else they are as elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bounds {
@@ -121,6 +128,8 @@ pub struct Bounds {
     pub answers_anew: bool,
     /// Listen at an address of IPv6 instead of IPv4.
     pub ipv6: bool,
+    /// Limit how often a network gets an answer, [`ANSWERS_A_SECOND`], and give cookies to those that shall not be limited.
+    pub limits_answers: bool,
     /// Of a resolver.
     pub resolving: Resolving,
 }
@@ -182,6 +191,13 @@ impl Name {
             (Name::Pdns, Role::Secondary { .. }) => None,
             (Name::Unbound | Name::Engine(_) | Name::Echo, _) => Some("it serves zones as they are"),
         }
+    }
+}
+
+impl Name {
+    /// Whether it can limit how often a network gets answers, and leaves those alone that have a cookie.
+    pub fn can_limit_answers(self) -> bool {
+        matches!(self, Name::Zonda | Name::Before | Name::Named | Name::Nsd | Name::Knot)
     }
 }
 

@@ -3,7 +3,8 @@
 use std::{fmt::Write, path::Path};
 
 use super::{
-    ANCHOR, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, Setup,
+    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Packs,
+    Resolving, Role, SLIP, Setup,
     resolving::{STALE_AFTER_MS, STALE_SECONDS},
 };
 
@@ -38,21 +39,23 @@ socket = "{folder}/control.sock"
 [log]
 level = "{}"
 
-{}"#,
+{}{}"#,
         job.address,
         job.workers,
         job.receive_octets,
         if job.bounds.answers_anew { "keep-answers = false\n" } else { "" },
         kept(job),
         if job.bounds.merge_percent.is_some() { "info" } else { "warn" },
-        role(job)
+        role(job),
+        limits(job)
     );
-    let mut zones = String::new();
-    for (apex, path) in &job.zones.list {
-        let source = match (job.pack, job.role) {
-            (Some(pack), _) => format!("pack = \"{}\"", pack.display()),
-            (None, Role::Secondary { .. }) => "primaries = [\"primary\"]".to_owned(),
-            (None, _) => format!("file = \"{}\"", path.display()),
+    let mut zones = names_file(job).unwrap_or_default();
+    let list = if zones.is_empty() { &job.zones.list[..] } else { &[] };
+    for (apex, path) in list {
+        let source = match (job.packs, job.role) {
+            (Some(Packs::File(pack)), _) => format!("pack = \"{}\"", pack.display()),
+            (_, Role::Secondary { .. }) => "primaries = [\"primary\"]".to_owned(),
+            _ => format!("file = \"{}\"", path.display()),
         };
         let _ = writeln!(zones, "[[zone]]\nname = \"{apex}\"\n{source}");
         if let Some(octets) = job.bounds.history_octets {
@@ -66,8 +69,28 @@ level = "{}"
     Setup { file: "zonda.toml", head, zones, command, reload, ..Setup::default() }
 }
 
-/// Where what changes is kept. What does not change is read anew each time, as by the others.
+/// How often a network gets the same answer, and all together one kind of them.
+fn limits(job: &Job<'_>) -> String {
+    if !job.bounds.limits_answers {
+        return String::new();
+    }
+    format!(
+        "[rate-limit]\nenabled = true\nresponses-per-second = {ANSWERS_A_SECOND}\ntotal-per-second = {ANSWERS_IN_ALL}\nslip = {SLIP}\n\n"
+    )
+}
+
+/// Zones of a list of names, where there are so many that they have one.
+fn names_file(job: &Job<'_>) -> Option<String> {
+    let names = job.zones.names.as_ref().filter(|_| job.role == Role::Static)?;
+    let (list, file) = (names.list.display(), names.file.display());
+    Some(format!("[[zone]]\nnames-file = \"{list}\"\nfile = \"{file}\"\n\n"))
+}
+
+/// Where what changes is kept. What does not change is read anew each time, as by the others, unless packs are what is measured.
 fn kept(job: &Job<'_>) -> String {
+    if let Some(Packs::Folder(folder)) = job.packs {
+        return format!("pack-directory = \"{}\"\n", folder.display());
+    }
     match job.role {
         Role::Dynamic { .. } | Role::Secondary { keeps: true, .. } => {
             let log = job.bounds.log_octets.map(|octets| format!("journal-octets = {octets}\n"));

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Set, Store, Zones, listed, records, signed::signatures, words};
+use super::{Set, Store, Zones, listed, names, records, signed::signatures, words};
 use crate::{
     Error, error, process,
     recipe::{Case, Effort, ZoneKind},
@@ -108,7 +108,7 @@ impl Store<'_> {
         let list = listed(&folder)?;
         let records = (list.len() * case.records_each) as u64;
         Ok((
-            Zones { list, records, ..Zones::default() },
+            Zones { list, records, names: names(&folder), ..Zones::default() },
             base,
             format!("generated: gen zone {}", options.join(" ")),
         ))

@@ -13,6 +13,7 @@
 //! * [`cold`]: resolvers that know nothing yet.
 //! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
 //! * [`instructions`] an answer takes, and [`allocations`], locks and atomic instructions, counted under [`callgrind`].
+//! * [`rate_limit`]: floods of queries with made-up sources, and a client with a cookie beside them.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer; [`reload`] of zones beside queries.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
@@ -30,6 +31,7 @@ pub mod internet;
 pub mod latency;
 pub mod limit;
 pub mod memory;
+pub mod rate_limit;
 mod rated;
 pub mod rates;
 pub mod reload;
@@ -119,6 +121,7 @@ impl Lab {
             crate::recipe::Measure::Memory => memory::run(self),
             crate::recipe::Measure::Start => start::run(self),
             crate::recipe::Measure::Reload => reload::run(self),
+            crate::recipe::Measure::RateLimit => rate_limit::run(self),
             crate::recipe::Measure::Allocations => allocations::run(self),
             crate::recipe::Measure::Instructions => instructions::run(self),
             crate::recipe::Measure::Echo => echo::run(self),
@@ -176,9 +179,10 @@ impl Lab {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Whether a contender has a run in a round, counted from 1: in later ones only those that targets are about.
+    /// Whether a contender has a run in a round, counted from 1: in later ones only builds of ours and those that targets are about.
     pub fn takes_part(&self, name: Name, round: usize) -> bool {
-        round <= self.effort.peer_runs || self.recipe.is_in_targets(name)
+        let is_ours = name.of_zonda(&self.programs).is_some();
+        round <= self.effort.peer_runs || is_ours || self.recipe.is_in_targets(name)
     }
 
     /// Zones and queries of a case; the record says how many they are and where they are from.

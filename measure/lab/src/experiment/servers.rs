@@ -14,7 +14,7 @@ use crate::{
     Error,
     agreement::{self, Ttls},
     bed::RECEIVE_OCTETS,
-    contender::{Bounds, EchoOptions, Job, Role, Server},
+    contender::{Bounds, EchoOptions, Job, Packs, Role, Server},
     data::{Set, Zones},
     error::ServerProblem,
     process,
@@ -72,7 +72,12 @@ impl Lab {
     }
 
     /// Starts a server without waiting for it.
-    pub fn launch(&mut self, subject: &Subject, zones: &Zones, pack: Option<&Path>) -> Result<Server, Error> {
+    pub fn launch(
+        &mut self,
+        subject: &Subject,
+        zones: &Zones,
+        packs: Option<Packs<'_>>,
+    ) -> Result<Server, Error> {
         let address = if subject.bounds.ipv6 { self.bed.address_v6() } else { self.bed.address() }?;
         let folder = self.work.join(format!("{}-{}", subject.label.replace(' ', "-"), address.port()));
         let job = Job {
@@ -82,7 +87,7 @@ impl Lab {
             workers: subject.workers,
             receive_octets: subject.bounds.resolving.receive_octets,
             programs: &self.programs,
-            pack,
+            packs,
             echo: &subject.echo,
             role: subject.role,
             bounds: subject.bounds,

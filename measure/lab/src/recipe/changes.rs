@@ -23,6 +23,23 @@ pub struct Flood {
     pub full_only: bool,
 }
 
+/// Networks that the made-up sources of a flood are in.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SourceNetworks {
+    /// What they are called in tables and charts.
+    pub name: String,
+    /// How many networks of 24 bits.
+    pub networks: u32,
+    /// How far one is from the next: 1 for neighbours, 256 for one in each network of 16 bits.
+    #[serde(default = "neighbours")]
+    pub apart: u32,
+}
+
+fn neighbours() -> u32 {
+    1
+}
+
 /// Servers of zones that are attacked.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]

@@ -66,6 +66,15 @@ const NO_HIT: f64 = 3.0;
 const FLOOD_MORE: f64 = 2.0;
 /// What expires before servers go, and what comes late.
 const OUTAGE_MORE: f64 = 6.0;
+/// The start of a server with the root zone before a flood, and until nothing leaves after it.
+const BESIDE_FLOOD: f64 = 1.0;
+/// Until it is seen that a server rests, and its memory.
+const RESTED: f64 = 2.0;
+/// What a server takes to load a zone beside its records, the mean of all.
+const ZONE: f64 = 6e-5;
+/// Of such a load, what Zonda takes from text, and from packs.
+const OWN_LOAD: f64 = 0.25;
+const PACKS_LOAD: f64 = 0.1;
 /// What a name takes whom to ask for it is not known of: two to four round trips of 20 ms.
 const NAME_SECONDS: f64 = 0.05;
 /// What it takes to see that a resolver asks nothing more, before and after.
@@ -106,7 +115,13 @@ impl Recipe {
             }
             Measure::ColdCache => self.cold(&effort),
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
-            Measure::Start => effort.runs as f64 * all,
+            Measure::Start => self.starts(&effort),
+            // Each flood has a server of its own, which is started.
+            Measure::RateLimit => {
+                let floods = 2.0 * self.sources.len() as f64;
+                let flood = effort.run_seconds + BESIDE_FLOOD;
+                self.turns(&effort) * (START + effort.warm_seconds + floods * flood)
+            }
             Measure::Instructions | Measure::Allocations => all + self.counted(&effort, all),
             Measure::Echo => {
                 let run = effort.run_seconds + effort.warm_seconds + ECHO_START;
@@ -166,6 +181,21 @@ impl Recipe {
                 2.0 * self.generators.len() as f64 * effort.runs as f64 * (effort.run_seconds + ECHO_START)
             }
         }
+    }
+
+    /// Starts of all, each followed until it rests; those of Zonda from packs too.
+    fn starts(&self, effort: &Effort) -> f64 {
+        let own = |name: &Name| matches!(name, Name::Zonda | Name::Before);
+        let of_case = |case: &super::Case| {
+            let zones = if case.zone == ZoneKind::Many { case.size as f64 * effort.scale } else { 1.0 };
+            // Loads of zones are bound by files where zones are small.
+            let load = START + RESTED + records(case, effort) * RECORD + zones * ZONE;
+            let more = self.contenders.iter().filter(|name| own(name)).count() as f64;
+            let few = effort.runs.min(effort.peer_runs) as f64;
+            let peers = self.contenders.len() as f64 - more;
+            more * (effort.runs as f64 * (OWN_LOAD + PACKS_LOAD) + OWN_LOAD) * load + peers * few * load
+        };
+        self.cases.iter().map(of_case).sum()
     }
 
     /// Contenders that take updates.

@@ -13,6 +13,8 @@ pub enum Measure {
     Memory,
     /// Time from start to the first answer.
     Start,
+    /// Limits of the response rate under floods with made-up sources.
+    RateLimit,
     /// Instructions an answer takes.
     Instructions,
     /// Allocations, locks and atomic instructions an answer takes.

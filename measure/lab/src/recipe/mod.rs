@@ -15,9 +15,9 @@ mod row;
 use std::{fs, path::Path};
 
 use ::engine::ProtectionKind;
-use bench::update::stream::WINDOW_MAX;
+use bench::{flood::Sources, update::stream::WINDOW_MAX};
 pub use case::{Case, Dnssec, DnssecOk, EdnsWish, Skew, ZoneKind};
-pub use changes::{ChangeTarget, Changes, Flood, HistoryFiles, VICTIMS_MAX, Victims};
+pub use changes::{ChangeTarget, Changes, Flood, HistoryFiles, SourceNetworks, VICTIMS_MAX, Victims};
 use effort::EffortText;
 pub use effort::{Effort, Form, Restart};
 pub use engine::{
@@ -33,7 +33,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 39] = [
+const BUILT_IN: [(&str, &str); 41] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -42,6 +42,8 @@ const BUILT_IN: [(&str, &str); 39] = [
     ("threads-zones", include_str!("../../recipes/threads-zones.toml")),
     ("memory", include_str!("../../recipes/memory.toml")),
     ("start", include_str!("../../recipes/start.toml")),
+    ("start-zones", include_str!("../../recipes/start-zones.toml")),
+    ("rate-limit", include_str!("../../recipes/rate-limit.toml")),
     ("reload", include_str!("../../recipes/reload.toml")),
     ("reload-large", include_str!("../../recipes/reload-large.toml")),
     ("instructions", include_str!("../../recipes/instructions.toml")),
@@ -118,6 +120,9 @@ pub struct Recipe {
     /// Floods, for `measure = "flood"`.
     #[serde(default, rename = "flood")]
     pub floods: Vec<Flood>,
+    /// Networks that floods seem to come from, for `measure = "rate-limit"`.
+    #[serde(default)]
+    pub sources: Vec<SourceNetworks>,
     /// Echo servers, for `measure = "echo"`.
     #[serde(default, rename = "echo")]
     pub echoes: Vec<EchoGroup>,
@@ -288,6 +293,13 @@ impl Recipe {
             Measure::Flood if self.floods.iter().any(|flood| !(1..=VICTIMS_MAX).contains(&flood.victims)) => {
                 "[[flood]] victims: expected numbers from 1 to 100"
             }
+            Measure::RateLimit if self.sources.is_empty() => "[[sources]] are needed",
+            Measure::RateLimit if self.sources.iter().any(|sources| !is_possible(sources)) => {
+                "[[sources]] networks, apart: expected at least 1, and no more networks than there are"
+            }
+            Measure::RateLimit if self.cases.len() != 1 || self.cases[0].zone != ZoneKind::Root => {
+                "cases: one, of the kind root"
+            }
             measure if measure != Measure::Rates && !self.rows.is_empty() => {
                 "a [[row]] is for measure = \"rates\""
             }
@@ -321,6 +333,11 @@ impl Recipe {
 /// What cases that are measured beside each other must have in common.
 fn bed(case: &Case) -> (usize, u8, bool) {
     (case.size, case.signed, case.validate)
+}
+
+/// Whether there are so many networks.
+fn is_possible(sources: &SourceNetworks) -> bool {
+    Sources { networks: sources.networks, apart: sources.apart }.is_possible()
 }
 
 /// Whether a case is one for resolvers.

@@ -1,0 +1,173 @@
+//! Start: from exec to the first answer, asked every millisecond, and on until the server is at rest; memory then. Zonda from text and, in rows of its
+//! own, from packs: a pack of all zones made before; of very many zones a folder of packs that it makes itself at its first start.
+//!
+//! Files are in the page cache for all.
+
+mod packs;
+mod rest;
+
+use std::{
+    fs::File,
+    io,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use bench::random::Random;
+use packs::Kind;
+use rest::Found;
+use serde_json::{Value, json};
+
+use super::{
+    Lab, Mark, Rounds, Subject, interval_text, table,
+    validity::{self, Judged, Made},
+};
+use crate::{Error, data::Zones, error, record::Figure, statistics};
+
+/// How often is asked.
+const ASK_EVERY: Duration = Duration::from_millis(1);
+/// Order of the starts.
+const SEED: u64 = 3;
+
+/// Measures all contenders in all cases.
+pub fn run(lab: &mut Lab) -> Result<(), Error> {
+    let mut found = Found::default();
+    let mut places = Vec::new();
+    for case in lab.recipe.cases.clone() {
+        let set = lab.set(&case)?;
+        places.push(case.name.clone());
+        let mut starts: Vec<(Subject, Kind)> =
+            lab.subjects(&lab.names, 1).into_iter().map(|subject| (subject, Kind::Text)).collect();
+        starts.extend(packs::kinds(lab, &set.zones)?);
+        starts.iter().try_for_each(|(_, kind)| warm(&set.zones, kind))?;
+        measure(lab, &case.name, &set.zones, &mut starts, &mut found)?;
+    }
+    if lab.record.raw.is_empty() {
+        return Err(Error::Nobody);
+    }
+    report(lab, &places, &found);
+    Ok(())
+}
+
+fn measure(
+    lab: &mut Lab,
+    at: &str,
+    zones: &Zones,
+    starts: &mut Vec<(Subject, Kind)>,
+    found: &mut Found,
+) -> Result<(), Error> {
+    let (began, mut rounds) = (Instant::now(), Rounds::new(lab.effort.runs));
+    let mut order = Random::new(SEED);
+    while let Some(run) = rounds.next(lab) {
+        let text = format!("{at}: start {run} of {} of each", rounds.count());
+        lab.say_left(&text, began, run - 1, rounds.left());
+        order.shuffle(starts);
+        let mut failed = Vec::new();
+        for (subject, kind) in starts.iter() {
+            lab.go_on()?;
+            if !lab.takes_part(subject.name, run) {
+                continue;
+            }
+            let label = format!("start {run}, {}, {at}", subject.label);
+            match validity::judged(lab, &label, |lab| start(lab, at, zones, subject, kind)) {
+                Ok(Some(Judged { value, conditions })) => {
+                    found.push(&subject.label, at, &value, run, &conditions);
+                }
+                Ok(None) => {}
+                Err(error @ Error::Server { .. }) => {
+                    failed.push(subject.label.clone());
+                    lab.note(format!("{at}, {}: {error}", subject.label));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        starts.retain(|(subject, _)| !failed.contains(&subject.label));
+        lab.record.blocks.kept += 1;
+    }
+    Ok(())
+}
+
+/// One start.
+fn start(
+    lab: &mut Lab,
+    at: &str,
+    zones: &Zones,
+    subject: &Subject,
+    kind: &Kind,
+) -> Result<Made<rest::Started>, Error> {
+    if zones.list.len() <= packs::WORDS_MAX {
+        warm(zones, kind)?;
+    }
+    let mut server = lab.launch(subject, zones, kind.packs())?;
+    let seconds = lab.effort.load_seconds;
+    let answered = server.wait(&lab.bed, &zones.question(), seconds, ASK_EVERY, &lab.stop)?;
+    let value = rest::follow(lab, &server, answered)?;
+    let raw = json!({
+        "start_of": subject.label, "at": at, "seconds": value.first, "cpu_seconds": value.first_cpu,
+        "rest_seconds": value.rest, "rest_cpu_seconds": value.rest_cpu, "pss": value.pss, "peak_resident": value.peak,
+    });
+    Ok(Made { value, raw, outcome: Value::Null, answers_all: false })
+}
+
+/// Reads the files once, so that no start has to wait for the disk. Very many are read before the first start alone: it takes longer
+/// than a start, and those between keep them in memory.
+fn warm(zones: &Zones, kind: &Kind) -> Result<(), Error> {
+    let read = |path: &Path| {
+        let mut file = File::open(path).map_err(error::file(path, "open"))?;
+        io::copy(&mut file, &mut io::sink()).map(drop).map_err(error::file(path, "read"))
+    };
+    match kind {
+        Kind::Pack(pack) => read(pack),
+        // The start that made them has written them just now.
+        Kind::Packs(_) => Ok(()),
+        Kind::Text => zones.list.iter().try_for_each(|(_, path)| read(path)),
+    }
+}
+
+fn report(lab: &mut Lab, places: &[String], found: &Found) {
+    let figures = found.first.figures("time to first answer", "s", false);
+    for at in places {
+        let row = |figure: &Figure| {
+            let (least, most) = statistics::ends(&figure.values);
+            let mut row = vec![figure.contender.clone()];
+            row.extend([figure.median, least, most].map(|seconds| format!("{seconds:.3}")));
+            row.push(interval_text(figure, 3));
+            row
+        };
+        let of_place = || figures.iter().filter(|figure| figure.at == *at);
+        let columns = ["server", "median s", "least", "most", "95 %"];
+        let note = "From exec to the first answer, asked every millisecond.";
+        lab.record.tables.push(table(at, &columns, of_place().map(row).collect(), note));
+        let row = |figure: &Figure| {
+            let who = &figure.contender;
+            let seconds = [&found.first, &found.first_cpu, &found.rest, &found.rest_cpu];
+            let octets = [&found.pss, &found.peak];
+            let mut row = vec![who.clone()];
+            row.extend(seconds.map(|values| format!("{:.3}", statistics::median(values.of(who, at)))));
+            let mebibytes = |octets: f64| format!("{:.1}", octets / f64::from(1 << 20));
+            row.extend(octets.map(|values| mebibytes(statistics::median(values.of(who, at)))));
+            row
+        };
+        let columns = ["server", "answers s", "CPU s", "at rest s", "CPU s ", "PSS MiB", "peak MiB"];
+        let note = "Medians. At rest: it used less than a tenth of a core for a second; the time is that before this second. PSS: at rest. Peak: the most that was resident \
+                    at a time, pages that several processes share in full.";
+        lab.record.tables.push(table(
+            &format!("{at}: to rest"),
+            &columns,
+            of_place().map(row).collect(),
+            note,
+        ));
+    }
+    lab.record.figures.extend(figures);
+    for (values, metric, unit) in [
+        (&found.first_cpu, "CPU to first answer", "s"),
+        (&found.rest, "time to rest", "s"),
+        (&found.rest_cpu, "CPU to rest", "s"),
+        (&found.pss, "PSS at rest", "octets"),
+        (&found.peak, "peak resident", "octets"),
+    ] {
+        lab.record.figures.extend(values.figures(metric, unit, false));
+    }
+    lab.record.charts.push(found.first.bars("Start to first answer", "seconds", places, true));
+    lab.record.charts.push(found.rest.bars("Start to rest", "seconds", places, true));
+}
