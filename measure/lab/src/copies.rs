@@ -8,13 +8,15 @@ use std::fmt;
 use crate::{
     Error,
     known::Known,
-    recipe::{self, Name, Recipe},
+    recipe::{Name, Recipe},
     record::{Blocks, Figure, Record, Table, Target},
     statistics,
 };
 
-/// Name of the recipe that is run again and again, and its text: none of those that are listed, as alone it says nothing.
-const RECIPE: (&str, &str) = ("self", include_str!("../self/recipe.toml"));
+/// Name of the recipes that are run again and again, and their texts: none of those that are listed, as alone they say nothing.
+const NAME: &str = "self";
+const RATES: &str = include_str!("../self/rates.toml");
+const INSTRUCTIONS: &str = include_str!("../self/instructions.toml");
 
 /// What is compared in each run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,18 +49,13 @@ impl What {
     }
 }
 
-/// What is run for it: short staircases, or the first case of the recipe for instructions.
+/// What is run for it: short staircases, or counts of instructions.
 pub fn recipe(what: What) -> Result<Recipe, Error> {
-    let (name, text) = RECIPE;
-    match what {
-        What::Rate | What::Cpu => Recipe::from_text(name, name, text),
-        What::Instructions => {
-            let mut recipe = recipe::find("instructions")?;
-            recipe.cases.truncate(1);
-            recipe.contenders = vec![Name::Zonda];
-            Ok(recipe)
-        }
-    }
+    let text = match what {
+        What::Rate | What::Cpu => RATES,
+        What::Instructions => INSTRUCTIONS,
+    };
+    Recipe::from_text(NAME, NAME, text)
 }
 
 /// The ratio of one run.
@@ -66,7 +63,7 @@ pub fn recipe(what: What) -> Result<Recipe, Error> {
 pub struct Run {
     /// Median of the ratios within its rounds, this server's over the other one's.
     pub ratio: f64,
-    /// Its interval, where there are rounds enough; of counts of instructions, which are exact, all values.
+    /// Its interval, where there are rounds enough.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -94,13 +91,8 @@ impl Run {
             ours.len() == others.len() && ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0);
         (is_fit && !ratios.is_empty()).then(|| Run {
             ratio: statistics::median_of_logarithms(&ratios),
-            interval: match what {
-                What::Instructions => Some(statistics::ends(&ratios)),
-                // The ratio of what the generator limited says nothing of the two.
-                What::Rate | What::Cpu => {
-                    statistics::interval(&ratios).filter(|_| known.over(known_of_others) == Known::Exactly)
-                }
-            },
+            // The ratio of what the generator limited says nothing of the two.
+            interval: statistics::interval(&ratios).filter(|_| known.over(known_of_others) == Known::Exactly),
         })
     }
 
@@ -261,8 +253,8 @@ mod tests {
         let cpu = Run::of(&pair(&["user CPU", "system CPU"], 1.05), What::Cpu).unwrap();
         assert!(cpu.side() == Side::Above && (cpu.ratio - 1.05).abs() < 0.01, "{cpu:?}");
         assert_eq!(Run::of(&sample::record(), What::Rate), None, "there is no copy");
-        let exact = |factor| Run::of(&pair(&["instructions"], factor), What::Instructions).unwrap().side();
-        assert_eq!([exact(0.98), exact(1.0), exact(1.02)], [Side::Below, Side::Within, Side::Above]);
+        let counted = |factor| Run::of(&pair(&["instructions"], factor), What::Instructions).unwrap().side();
+        assert_eq!([counted(0.97), counted(1.0), counted(1.03)], [Side::Below, Side::Within, Side::Above]);
         assert_eq!(Run { ratio: 2.0, interval: None }.side(), Side::Unknown);
         let mut limited = pair(&["rate"], 1.1);
         limited.figures[1].at_least = 1;

@@ -66,6 +66,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     if found.values[0].contenders().is_empty() {
         return Err(Error::Nobody);
     }
+    found.values.iter_mut().for_each(|values| values.arrange(&lab.labels()));
     report(lab, found);
     Ok(())
 }

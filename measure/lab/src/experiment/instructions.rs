@@ -40,6 +40,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     if found.counts.contenders().is_empty() {
         return Err(Error::Nobody);
     }
+    found.counts.arrange(&lab.labels());
     report(lab, &found);
     Ok(())
 }

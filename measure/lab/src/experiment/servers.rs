@@ -71,6 +71,11 @@ impl Lab {
         names.iter().map(subject).collect()
     }
 
+    /// Names of all contenders, in the order in which they are shown.
+    pub fn labels(&self) -> Vec<String> {
+        self.names.iter().map(|name| name.text().to_owned()).collect()
+    }
+
     /// Starts a server without waiting for it.
     pub fn launch(
         &mut self,

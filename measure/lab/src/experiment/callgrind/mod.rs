@@ -13,6 +13,7 @@ use std::{
     time::Instant,
 };
 
+use bench::random::Random;
 use serde_json::Value;
 
 use super::{Lab, Running, Subject};
@@ -30,6 +31,8 @@ use crate::{
 const PROGRAM: &str = "valgrind";
 /// How long a server may take to end: freeing millions of records takes fifty times as long there.
 const STOP_SECONDS: u64 = 120;
+/// Order of the runs.
+const SEED: u64 = 5;
 /// How long a run may last, beside all time-outs: longer than any that ends by its count of queries.
 const SECONDS: &str = "3000";
 
@@ -74,6 +77,7 @@ pub fn rounds<T>(
         let mut subjects = alike(lab, &case, &set)?;
         let queries = queries(lab, &case, &set)?;
         let (began, rounds, at) = (Instant::now(), lab.effort.runs, case.name.as_str());
+        let mut order = Random::new(SEED);
         for round in 0..rounds {
             if subjects.is_empty() {
                 break;
@@ -81,6 +85,7 @@ pub fn rounds<T>(
             let text = format!("{at}: counting, round {} of {rounds}", round + 1);
             lab.say_left(&text, began, round, rounds - round);
             let mut failed = Vec::new();
+            order.shuffle(&mut subjects);
             for subject in &subjects {
                 let two = twice(lab, subject, &set.zones, &queries, options, &mut read);
                 match two.and_then(|two| take(lab, subject, at, two)) {

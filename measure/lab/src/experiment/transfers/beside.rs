@@ -98,7 +98,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     if lab.record.raw.is_empty() {
         return Err(Error::Nobody);
     }
-    let order: Vec<String> = lab.names.iter().map(|name| name.text().to_owned()).collect();
+    let order = lab.labels();
     let values = [&mut found.rates, &mut found.ratios, &mut found.served, &mut found.cpu];
     values.into_iter().for_each(|values| values.arrange(&order));
     for (case, keeps) in places.iter().flat_map(|(case, _)| [true, false].map(|keeps| (case, keeps))) {

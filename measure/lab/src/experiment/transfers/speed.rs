@@ -320,7 +320,7 @@ fn take_in(lab: &mut Lab, name: Name, place: &Place, round: usize, found: &mut F
 }
 
 fn report(lab: &mut Lab, places: &[Place], found: &mut Found) {
-    let mut order: Vec<String> = lab.names.iter().map(|name| name.text().to_owned()).collect();
+    let mut order = lab.labels();
     order.push(LIMIT.to_owned());
     found.by.values_mut().for_each(|values| values.arrange(&order));
     let names_at: Vec<String> = places.iter().map(|place| place.name.clone()).collect();

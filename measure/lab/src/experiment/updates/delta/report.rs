@@ -11,7 +11,7 @@ use crate::{
 /// What was found of a case.
 pub(super) fn report(lab: &mut Lab, case: &Case, found: &Found) {
     let at = case.name.as_str();
-    let order: Vec<String> = lab.names.iter().map(|name| name.text().to_owned()).collect();
+    let order = lab.labels();
     let cell = |metric: &str, who: &str, digits: usize| {
         let values = found.of(metric, who, at);
         if values.is_empty() { String::new() } else { format!("{:.digits$}", statistics::median(values)) }
