@@ -228,7 +228,11 @@ fn dies_in_a_block(restart: &str) {
     has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
     let discarded = &record["blocks"]["discarded"];
     assert!(discarded[0].as_str().unwrap().contains("block 1: nsd failed"), "{discarded}");
-    assert_eq!(record["raw"].as_array().unwrap().len(), 1, "the second block is measured without it");
+    let measured = record["raw"].as_array().unwrap().len();
+    assert!(
+        (2..=3).contains(&measured),
+        "the second block and spare ones are measured without it: {measured}"
+    );
 }
 
 fn dies_while_latency_is_measured(restart: &str) {

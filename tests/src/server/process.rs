@@ -6,13 +6,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Runs `"$@"`, notes its process ID, and ends it once standard input (a pipe from the test program) closes:
-/// two seconds for an orderly end, then the hard way. Then the scratch folder goes, as nobody is left to remove it.
+/// two seconds for an orderly end, then the hard way. Where the test program has ended too the scratch folder goes, as nobody is left to
+/// remove it; else there is a file `done` in it, and what the program said can be read.
 ///
 /// A server that has handed over to another one has ended by itself: with a file `successors` in the folder the guard stays, and ends those too
 /// that serve by the settings there.
 const GUARD: &str = r#"
 exec 3<&0 </dev/null
 scratch=$1; shift
+tests=$PPID
 "$@" 3<&- &
 pid=$!
 echo $pid >"$scratch/pid.new" && mv "$scratch/pid.new" "$scratch/pid"
@@ -27,7 +29,10 @@ echo $pid >"$scratch/pid.new" && mv "$scratch/pid.new" "$scratch/pid"
     [ -e "$scratch/ended" ] || kill $pid
     [ -e "$scratch/ended" ] || for i in $(seq 20); do kill -0 $pid || break; sleep 0.1; done
     [ -e "$scratch/ended" ] || kill -KILL $pid
-    rm -rf "$scratch"
+    : >"$scratch/done"
+    # Whoever has just ended is there until somebody has asked how.
+    sleep 0.3
+    kill -0 $tests || rm -rf "$scratch"
 ) >/dev/null 2>&1 &
 watch=$!
 exec 3<&-
@@ -48,7 +53,9 @@ impl Guarded {
     /// Starts `command`; its standard output and error go to the file `log` of the folder `scratch`.
     pub fn spawn(command: Command, scratch: &Path) -> Guarded {
         let pid_path = scratch.join("pid");
-        std::fs::remove_file(&pid_path).ok();
+        for left in ["pid", "closing", "ended", "done"] {
+            std::fs::remove_file(scratch.join(left)).ok();
+        }
         let output = File::create(scratch.join("log")).expect("a log file");
         let errors = output.try_clone().expect("a second handle");
         let mut guard = Command::new("/bin/sh");
@@ -104,9 +111,9 @@ impl Guarded {
             self.child.kill().ok();
             self.child.wait().ok();
         }
-        // The guard's shell has ended with the first program; what it left behind looks for the others by the folder, which it removes then.
+        // The guard's shell has ended with the first program; what it left behind looks for the others.
         let until = Instant::now() + Duration::from_secs(10);
-        while has_successors && self.scratch.exists() && Instant::now() < until {
+        while has_successors && !self.scratch.join("done").exists() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -44,7 +44,7 @@ fn verdicts() {
     check("user CPU", 0.8, Verdict::Better);
 }
 
-/// What is counted needs no margin: it is the same on another day.
+/// What is counted needs a small margin alone: it is the same on another day, but for how queries come together.
 #[test]
 fn what_is_counted() {
     for (unit, expected) in

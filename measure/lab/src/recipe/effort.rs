@@ -81,6 +81,8 @@ effort! {
     width: f64 = 0.03, (0.001..=1.0);
     /// First rate tried.
     rate_start: f64 = 50_000.0, (1.0..=1e8);
+    /// Echo servers that bracket a block: the limit that shares are of. Fewer where servers are compared with each other alone.
+    echo_servers: usize = 2, (0..=2);
     /// Most the echoes of a block may differ.
     echo_spread: f64 = 0.05, (0.0..=10.0);
     /// Most of the used cores' time that the hypervisor may take in a run, or in a trial of a staircase, that counts: as much as

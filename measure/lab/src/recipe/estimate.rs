@@ -227,7 +227,7 @@ impl Recipe {
     fn rates(&self, effort: &Effort, loads: f64, cores: usize) -> f64 {
         let counts = self.workers.iter().filter(|&&workers| workers <= cores).count().max(1);
         let spots = (counts * self.cases.len()) as f64;
-        let echoes = ECHOES + usize::from(self.workers.len() > 1);
+        let echoes = effort.echo_servers + usize::from(self.workers.len() > 1);
         let subjects = (self.contenders.len() + echoes) as f64;
         let staircase = |approach: f64, longer: f64| {
             let trial = effort.trial_seconds * longer + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
@@ -239,7 +239,7 @@ impl Recipe {
         // Other ways of asking have echoes of their own.
         let row = |row: &super::Row| {
             let asked = self.contenders.iter().filter(|&&contender| row.is_for(contender)).count();
-            (ECHOES + asked) as f64 * blocks(row.longer)
+            (effort.echo_servers + asked) as f64 * blocks(row.longer)
         };
         let rows = self.cases.len() as f64 * self.rows.iter().map(row).sum::<f64>();
         let blocks = spots * subjects * blocks(1.0) + rows;

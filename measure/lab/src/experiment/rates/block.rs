@@ -123,7 +123,8 @@ fn judge(lab: &mut Lab, turn: &Turn, spot: &Spot, raw: Vec<(String, Value)>, fou
         let result = raw.iter().find(|(known, _)| known == label);
         result.map_or((0.0, Known::Exactly), |(_, result)| (rate(result), known(result)))
     };
-    let [echo, again] = [of(Name::Echo.text()), of(ECHO_AGAIN)];
+    let echo = of(Name::Echo.text());
+    let again = if lab.effort.echo_servers > 1 { of(ECHO_AGAIN) } else { echo };
     let echoes = [echo.0, again.0];
     let (mean, known_of_mean) = (f64::midpoint(echo.0, again.0), echo.1.and(again.1));
     let (broken, why) = faults(lab, turn, echoes, &raw);
@@ -143,7 +144,7 @@ fn judge(lab: &mut Lab, turn: &Turn, spot: &Spot, raw: Vec<(String, Value)>, fou
             found.rated.system.push_marked(who, &spot.at, system, mark);
             let pss = result["pss_octets"].as_f64().unwrap_or(0.0);
             found.rated.pss.push_marked(who, &spot.at, pss, mark);
-            if who != Name::Echo.text() {
+            if who != Name::Echo.text() && mean > 0.0 {
                 found.rated.shares.push_marked(
                     who,
                     &spot.at,

@@ -242,14 +242,19 @@ impl Spot {
             bounds,
             under: Vec::new(),
         };
-        let mut all = vec![echo(Name::Echo.text(), Sockets::Each)];
+        let mut all = Vec::new();
+        if lab.effort.echo_servers > 0 {
+            all.push(echo(Name::Echo.text(), Sockets::Each));
+        }
         all.extend(
             lab.subjects(&self.names, self.workers).into_iter().map(|subject| Subject { bounds, ..subject }),
         );
         if lab.recipe.workers.len() > 1 {
             all.push(echo(ECHO_SHARED, Sockets::Shared));
         }
-        all.push(echo(ECHO_AGAIN, Sockets::Each));
+        if lab.effort.echo_servers > 1 {
+            all.push(echo(ECHO_AGAIN, Sockets::Each));
+        }
         all
     }
 
