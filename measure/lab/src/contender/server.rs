@@ -108,16 +108,22 @@ impl Server {
                     _ => {}
                 }
             }
-            if let Some(status) = self.process.ended() {
-                return Err(self.fault(ServerProblem::Ended(status.code())));
-            }
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            if Instant::now() > until {
-                return Err(self.fault(ServerProblem::Silent(seconds)));
-            }
+            self.may_still_come(until, seconds, stop)?;
             thread::sleep(every.saturating_sub(asked.elapsed()));
+        }
+    }
+
+    /// An error where there is nothing to wait for any more: it has ended, somebody wants an end, or it took too long.
+    fn may_still_come(&mut self, until: Instant, seconds: f64, stop: &AtomicBool) -> Result<(), Error> {
+        if let Some(status) = self.process.ended() {
+            return Err(self.fault(ServerProblem::Ended(status.code())));
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        match Instant::now() > until {
+            true => Err(self.fault(ServerProblem::Silent(seconds))),
+            false => Ok(()),
         }
     }
 
@@ -134,15 +140,7 @@ impl Server {
             if bed.load().enter(|| Ok(TcpStream::connect(address).is_ok()))? {
                 return Ok(Instant::now());
             }
-            if let Some(status) = self.process.ended() {
-                return Err(self.fault(ServerProblem::Ended(status.code())));
-            }
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            if Instant::now() > until {
-                return Err(self.fault(ServerProblem::Silent(seconds)));
-            }
+            self.may_still_come(until, seconds, stop)?;
             thread::sleep(every);
         }
     }

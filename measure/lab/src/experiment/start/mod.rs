@@ -32,19 +32,21 @@ const SEED: u64 = 3;
 /// Measures all contenders in all cases.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let mut found = Found::default();
-    let mut places = Vec::new();
+    let (mut places, mut labels) = (Vec::new(), Vec::<String>::new());
     for case in lab.recipe.cases.clone() {
         let set = lab.set(&case)?;
         places.push(case.name.clone());
         let mut starts: Vec<(Subject, Kind)> =
             lab.subjects(&lab.names, 1).into_iter().map(|subject| (subject, Kind::Text)).collect();
         starts.extend(packs::kinds(lab, &set.zones)?);
+        labels.extend(starts.iter().map(|(subject, _)| subject.label.clone()));
         starts.iter().try_for_each(|(_, kind)| warm(&set.zones, kind))?;
         measure(lab, &case.name, &set.zones, &mut starts, &mut found)?;
     }
     if lab.record.raw.is_empty() {
         return Err(Error::Nobody);
     }
+    found.arrange(&labels);
     report(lab, &places, &found);
     Ok(())
 }

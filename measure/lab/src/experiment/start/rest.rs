@@ -79,6 +79,12 @@ pub struct Found {
 }
 
 impl Found {
+    /// Puts servers into this order; they came in that of the first round.
+    pub fn arrange(&mut self, labels: &[String]) {
+        let Found { first, first_cpu, rest, rest_cpu, pss, peak } = self;
+        [first, first_cpu, rest, rest_cpu, pss, peak].into_iter().for_each(|values| values.arrange(labels));
+    }
+
     /// Adds a start.
     pub fn push(&mut self, who: &str, at: &str, started: &Started, round: usize, conditions: &Conditions) {
         let Started { first, first_cpu, rest, rest_cpu, pss, peak } = *started;
