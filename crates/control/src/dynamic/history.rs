@@ -221,8 +221,9 @@ impl Historian {
 
     fn run(&self) {
         let Some(history) = &self.history else { return };
-        // Where that cannot be it takes as much as others.
-        let _ = rustix::process::setpriority_process(None, PRIORITY);
+        // Where that cannot be it takes as much as others, and never more.
+        let usual = rustix::process::getpriority_process(None).unwrap_or(0);
+        let _ = rustix::process::setpriority_process(None, PRIORITY.max(usual));
         let mut written: Option<Instant> = None;
         let mut said: Option<Instant> = None;
         loop {
