@@ -12,7 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, waitpgid,
+};
 
 use crate::{Error, error, peers, place::Place};
 
@@ -20,6 +22,8 @@ use crate::{Error, error, peers, place::Place};
 const LOOK: Duration = Duration::from_millis(5);
 /// How long a server may take to end: freeing millions of records takes a while.
 const STOP_SECONDS: u64 = 20;
+/// How long what is left of a program that has ended may take to do so when it is killed. It needs nothing but a turn.
+const ORPHANS_SECONDS: u64 = 5;
 /// How long a program may take to tell its version. A few lines: a pipe holds more.
 const VERSION_SECONDS: u64 = 5;
 /// What is shown of a program that failed.
@@ -276,8 +280,10 @@ impl Process {
         // Its group is its own; what is left of it, such as the children of a program that was killed, has nobody to serve. A
         // process of that number is another's, which got the number after ours had ended.
         let (group, is_anothers) = (self.child.id() as i32, is_alive(self.child.id()));
-        if let Some(group) = Pid::from_raw(group).filter(|_| !is_anothers) {
-            let _ = kill_process_group(group, Signal::KILL);
+        if let Some(group) = Pid::from_raw(group).filter(|_| !is_anothers)
+            && kill_process_group(group, Signal::KILL).is_ok()
+        {
+            reap(group);
         }
     }
 
@@ -302,6 +308,24 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Has the children of programs that end before them become this program's, as those of NSD do: they and their time are part of an
+/// experiment, and not what others took meanwhile. Where the kernel does not do that they are what they were, somebody else's.
+pub fn keep_orphans() {
+    let _ = set_child_subreaper(Some(getpid()));
+}
+
+/// Waits for those of a group of killed programs that became ours.
+fn reap(group: Pid) {
+    let until = Instant::now() + Duration::from_secs(ORPHANS_SECONDS);
+    while let Ok(ended) = waitpgid(group, WaitOptions::NOHANG)
+        && Instant::now() < until
+    {
+        if ended.is_none() {
+            thread::sleep(LOOK);
+        }
     }
 }
 
@@ -429,6 +453,31 @@ mod tests {
             assert!(Instant::now() < until, "{}", state());
             thread::sleep(LOOK);
         }
+    }
+
+    #[test]
+    fn the_time_of_orphans_is_ours() {
+        keep_orphans();
+        let folder = tempfile::tempdir().unwrap();
+        // Of the children that have ended, in ticks.
+        let ours = || -> f64 {
+            let stat = fs::read_to_string("/proc/self/stat").unwrap();
+            stat_fields(&stat)[13..15].iter().map(|field| field.parse::<f64>().unwrap()).sum()
+        };
+        let script = "(i=0; while :; do i=$((i+1)); done) & echo $!";
+        let mut process = Process::start(&words(script), &Place::default(), folder.path()).unwrap();
+        process.wait(&AtomicBool::new(false)).unwrap();
+        let orphan = process.result().trim().to_owned();
+        let stat = || fs::read_to_string(format!("/proc/{orphan}/stat")).unwrap_or_default();
+        let ticks = || stat_fields(&stat()).get(11).map_or(0.0, |field| field.parse().unwrap());
+        let until = Instant::now() + Duration::from_secs(20);
+        while ticks() < 20.0 && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
+        let (before, used) = (ours(), ticks());
+        process.stop();
+        assert!(used >= 20.0 && ours() >= before + used, "{before} {used} {}", ours());
+        assert_eq!(stat(), "", "nothing is left of it");
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub struct Done {
 pub fn run(options: Options) -> Result<Done, Error> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut notes = Vec::new();
+    process::keep_orphans();
     fs::create_dir_all(&options.data).map_err(error::file(&options.data, "create"))?;
     let wanted = wanted(&options);
     let (peers, more) = peers::choose(options.peers.as_ref(), &options.data, &wanted, &options.stop)?;

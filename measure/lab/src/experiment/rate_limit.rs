@@ -1,7 +1,7 @@
 //! Limits of the response rate: floods of queries whose sources are made up, and beside them a client that shows by a cookie who it is.
 //!
 //! ```text
-//! made-up sources, 1 to 65,536 networks -- 0.8 and 3 x capacity --> server with its limits -- answers --> the dead end, which counts
+//! made-up sources, 1 to 65,536 networks -- 0.8 and 2 x capacity --> server with its limits -- answers --> the dead end, which counts
 //! a client with a cookie ---------------------------- 1,000/s -->                          -- answers --> the client, which counts
 //! ```
 //!
@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// How many times what it can do a server is asked.
-const TIMES: [f64; 2] = [0.8, 3.0];
+const TIMES: [f64; 2] = [0.8, 2.0];
 /// What a flood asks: for the address of a name that exists, and of one that does not, with signatures.
 const QUERIES: [&str; 2] = ["com. A do", "no-such-name-0. A do"];
 /// What the client asks.
@@ -364,7 +364,7 @@ mod tests {
             (0.5, 0.25, 0.4, 450.0)
         );
         let made =
-            |brought| made(brought, Name::Zonda, "1, 3 x", 150.0, 3.0).outcome["workers_limited"].as_u64();
+            |brought| made(brought, Name::Zonda, "1, 2 x", 150.0, 2.0).outcome["workers_limited"].as_u64();
         assert_eq!(made(brought), Some(0));
         let behind = Brought { sent: Sent { packets: 899, ..sent }, ..brought };
         assert_eq!(made(behind), Some(1));

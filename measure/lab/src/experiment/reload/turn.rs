@@ -17,9 +17,6 @@ use crate::{
 
 /// The load beside reloads, as share of what is answered without them.
 const HALF: f64 = 0.5;
-/// The generator spins on its core and gives way to what asks for serials there, which sleeps most of the time: at the same
-/// priority it would wait for its turn, and times to new serials would be those of the scheduler.
-const NICE: [&str; 3] = ["nice", "-n", "5"];
 /// How the threads of Zonda begin that answer.
 const WORKERS: &str = "worker-";
 
@@ -98,7 +95,7 @@ impl Turn<'_> {
         })
     }
 
-    /// One run; what happens beside the load does so on the generator's core: on the server's it would take the server's time.
+    /// One run; zones are asked for their serials from the generator's core.
     fn run(&mut self, lab: &Lab, reloads: bool) -> Result<Run, Error> {
         let (scheduled, began) = (self.server.process.scheduled(WORKERS), Instant::now());
         let place = lab.load_place();
@@ -142,8 +139,7 @@ impl Turn<'_> {
         let numbers = [self.rate, lab.effort.run_seconds].map(|number| number.to_string());
         let flows = lab.effort.flows.to_string();
         let words = ["--rate", &numbers[0], "--poisson", "--seconds", &numbers[1], "--flows", &flows];
-        let load = lab.load_command(self.server, &self.set.queries, &words.map(str::to_owned));
-        [&NICE.map(str::to_owned)[..], &load].concat()
+        lab.load_command(self.server, &self.set.queries, &words.map(str::to_owned))
     }
 }
 
