@@ -44,7 +44,7 @@ impl Outset {
 fn staircase_words(effort: &Effort, outset: Outset, row: &Row, is_quick: bool) -> Vec<String> {
     let stolen_share = if is_quick { 1.0 } else { effort.stolen_share };
     let options = [
-        ("--staircase", effort.trials.to_string()),
+        ("--staircase", row.trials.unwrap_or(effort.trials).to_string()),
         ("--trial-seconds", (effort.trial_seconds * row.longer).to_string()),
         ("--width", effort.width.to_string()),
         ("--overtime-share", effort.overtime_share.max(row.overtime_share).to_string()),

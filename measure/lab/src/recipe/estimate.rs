@@ -2,7 +2,7 @@
 
 use ::engine::Data;
 
-use super::{Effort, Form, Measure, Name, Placement, Processes, Recipe, Restart, ZoneKind};
+use super::{Effort, Form, Measure, Name, Placement, Processes, Recipe, Restart, Row, ZoneKind};
 use crate::contender::Role;
 
 /// What a run of the engine takes beside its length: it reads the root zone first, or fills a cache.
@@ -229,20 +229,21 @@ impl Recipe {
         let spots = (counts * self.cases.len()) as f64;
         let echoes = effort.echo_servers + usize::from(self.workers.len() > 1);
         let subjects = (self.contenders.len() + echoes) as f64;
-        let staircase = |approach: f64, longer: f64| {
-            let trial = effort.trial_seconds * longer + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
-            (effort.trials as f64 + approach) * trial + effort.warm_seconds + 2.0 * LOAD_START
+        let staircase = |approach: f64, row: &Row| {
+            let trial = effort.trial_seconds * row.longer + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
+            let trials = row.trials.unwrap_or(effort.trials) as f64;
+            (trials + approach) * trial + effort.warm_seconds + 2.0 * LOAD_START
         };
-        let blocks = |longer: f64| {
-            staircase(APPROACH, longer) + (effort.blocks as f64 - 1.0) * staircase(APPROACH_KNOWN, longer)
+        let blocks = |row: &Row| {
+            staircase(APPROACH, row) + (effort.blocks as f64 - 1.0) * staircase(APPROACH_KNOWN, row)
         };
         // Other ways of asking have echoes of their own.
-        let row = |row: &super::Row| {
+        let row = |row: &Row| {
             let asked = self.contenders.iter().filter(|&&contender| row.is_for(contender)).count();
-            (effort.echo_servers + asked) as f64 * blocks(row.longer)
+            (effort.echo_servers + asked) as f64 * blocks(row)
         };
         let rows = self.cases.len() as f64 * self.rows.iter().map(row).sum::<f64>();
-        let blocks = spots * subjects * blocks(1.0) + rows;
+        let blocks = spots * subjects * blocks(&Row::default()) + rows;
         let search = effort.loss_free_seconds * SEARCH_TRIALS;
         let checked = self.checks(effort, spots);
         let searched =
@@ -265,7 +266,7 @@ impl Recipe {
         if seconds <= 0.0 {
             return 0.0;
         }
-        let asked = |row: &super::Row| self.contenders.iter().filter(|&&name| row.is_for(name)).count();
+        let asked = |row: &Row| self.contenders.iter().filter(|&&name| row.is_for(name)).count();
         let of_rows = (self.cases.len() * self.rows.iter().map(asked).sum::<usize>()) as f64;
         let of_usual = spots * self.contenders.len() as f64;
         let limits = spots + (self.cases.len() * self.rows.len()) as f64;

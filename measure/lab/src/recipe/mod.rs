@@ -305,7 +305,7 @@ impl Recipe {
             }
             _ if !self.rows_have_names() => "[[row]] name: each needs one of its own",
             _ if !self.rows.iter().all(Row::is_sound) => {
-                "[[row]]: expected longer from 1 to 100, overtime-share from 0 to 1"
+                "[[row]]: expected longer from 1 to 100, trials from 1 to 10000, overtime-share from 0 to 1"
             }
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",
@@ -387,7 +387,7 @@ mod tests {
         complains(&good.replace("\"nsd\"", "\"bind4\""), "unknown variant `bind4`");
         complains(&good.replace("[full]\n", "[[row]]\ntcp = true\n[full]\n"), "[[row]] name");
         complains(&good.replace("[full]\n", "[[row]]\nudp = true\n[full]\n"), "unknown field `udp`");
-        complains(&good.replace("longer = 2.5", "longer = 0.5"), "expected longer from 1 to 100");
+        complains(&good.replace("longer = 8.0", "longer = 0.5"), "expected longer from 1 to 100");
         let good = text("reload").unwrap();
         complains(&good.replace("rate = 20000", "rate = 0"), "query-rate: expected a number from 1");
         complains(&good.replace("rest-ms = 200", "rest-ms = 60001"), "rest-ms: expected a number from 0");

@@ -27,6 +27,8 @@ pub struct Row {
     pub keep_answers: bool,
     /// Trials are so many times as long as those of the usual way.
     pub longer: f64,
+    /// How many of them count, where they are not as many as in the usual way.
+    pub trials: Option<usize>,
     /// How late the last reply of a trial may come at least, as share of its length, where what carries replies may hold back the last.
     pub overtime_share: f64,
 }
@@ -43,6 +45,7 @@ impl Default for Row {
             tcp: false,
             keep_answers: true,
             longer: 1.0,
+            trials: None,
             overtime_share: 0.0,
         }
     }
@@ -67,7 +70,9 @@ impl Row {
 
     /// Whether numbers are in their range.
     pub fn is_sound(&self) -> bool {
-        (1.0..=100.0).contains(&self.longer) && (0.0..=1.0).contains(&self.overtime_share)
+        (1.0..=100.0).contains(&self.longer)
+            && (0.0..=1.0).contains(&self.overtime_share)
+            && self.trials.is_none_or(|trials| (1..=10_000).contains(&trials))
     }
 
     /// Whether a contender is asked so.
