@@ -151,6 +151,7 @@ impl Role {
         command
     }
 
+    /// NSD that is told of a version while it takes up another may refuse it ("bad transfer"), and asks again after the retry time of the zone, ten minutes.
     fn nsd(&self, folder: &Path, from: u16) -> Command {
         let (home, port) = (folder.display(), self.address.port());
         let text = format!(
@@ -159,7 +160,7 @@ impl Role {
              xfrdir: \"{home}\"\n xfrd-reload-timeout: 1\n verbosity: 1\nremote-control:\n control-enable: no\n\
              key:\n name: \"k.\"\n algorithm: hmac-sha256\n secret: \"{SECRET}\"\nzone:\n name: \"{ORIGIN}\"\n \
              zonefile: \"{home}/secondary.zone\"\n request-xfr: 127.0.0.1@{from} k.\n allow-notify: 127.0.0.1 k.\n \
-             provide-xfr: 127.0.0.1 NOKEY\n"
+             max-retry-time: 2\n provide-xfr: 127.0.0.1 NOKEY\n"
         );
         let mut command = Command::new(require("nsd", "nsd"));
         command.args(["-d", "-c"]).arg(write(folder, "nsd.conf", &text));
