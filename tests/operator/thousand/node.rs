@@ -151,7 +151,6 @@ impl Role {
         command
     }
 
-    /// NSD that is told of a version while it takes up another may refuse it ("bad transfer"), and asks again after the retry time of the zone, ten minutes.
     fn nsd(&self, folder: &Path, from: u16) -> Command {
         let (home, port) = (folder.display(), self.address.port());
         let text = format!(
@@ -160,7 +159,7 @@ impl Role {
              xfrdir: \"{home}\"\n xfrd-reload-timeout: 1\n verbosity: 1\nremote-control:\n control-enable: no\n\
              key:\n name: \"k.\"\n algorithm: hmac-sha256\n secret: \"{SECRET}\"\nzone:\n name: \"{ORIGIN}\"\n \
              zonefile: \"{home}/secondary.zone\"\n request-xfr: 127.0.0.1@{from} k.\n allow-notify: 127.0.0.1 k.\n \
-             max-retry-time: 2\n provide-xfr: 127.0.0.1 NOKEY\n"
+             allow-notify: 127.0.0.1 NOKEY\n provide-xfr: 127.0.0.1 NOKEY\n"
         );
         let mut command = Command::new(require("nsd", "nsd"));
         command.args(["-d", "-c"]).arg(write(folder, "nsd.conf", &text));
@@ -227,6 +226,14 @@ impl Node {
         let response = Response::parse(&answer).ok()?;
         let rdata = &response.answer.first()?.rdata;
         Some(u32::from_be_bytes(rdata[rdata.len() - 20..][..4].try_into().ok()?))
+    }
+
+    /// Tells it once more that there is a version (RFC 1996 3.7), without a key.
+    pub fn remind(&self) {
+        let mut notify = Query::new(ORIGIN, rtype::SOA).octets();
+        // Opcode NOTIFY, AA.
+        notify[2] = 4 << 3 | 4;
+        let _ = udp_within(self.address, &notify, Duration::from_millis(500));
     }
 
     /// What it said.
