@@ -32,11 +32,14 @@ pub fn take_trains(socket: &impl AsRawFd) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO)
 }
 
-/// Makes a UDP socket bound to `address`.
+/// Makes a UDP socket bound to `address`; for port 0 to one that no other socket has.
 pub fn bind(address: SocketAddr, options: SocketOptions) -> io::Result<UdpSocket> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    if options.reuse_port {
+    // Of sockets that share, the system takes any free or shared port for 0, and so would join two strangers: who asks for any port
+    // shares it once it has it.
+    let is_any_port = address.port() == 0;
+    if options.reuse_port && !is_any_port {
         sockopt::set_socket_reuseport(&socket, true)?;
     }
     if address.is_ipv6() {
@@ -52,6 +55,9 @@ pub fn bind(address: SocketAddr, options: SocketOptions) -> io::Result<UdpSocket
             .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, octets))?;
     }
     rustix::net::bind(&socket, &address)?;
+    if options.reuse_port && is_any_port {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
     Ok(UdpSocket::from(socket))
 }
 

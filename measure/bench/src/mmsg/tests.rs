@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
+    collections::HashSet,
     io,
     net::{SocketAddr, UdpSocket},
     time::Duration,
@@ -41,6 +42,27 @@ fn check(address: &str) {
 fn batches_agree_with_single_calls() {
     check("127.0.0.1:0");
     check("[::1]:0");
+}
+
+#[test]
+fn who_asks_for_any_port_shares_it_with_nobody_but_who_asks_for_that_one() {
+    let options = SocketOptions { reuse_port: true, ..SocketOptions::default() };
+    // Of so many that the system chose among shared ports too, some six pairs would have one in common.
+    let sockets: Vec<_> = (0..600).map(|_| bind("127.0.0.1:0".parse().unwrap(), options).unwrap()).collect();
+    let ports: HashSet<u16> = sockets.iter().map(|socket| socket.local_addr().unwrap().port()).collect();
+    assert_eq!(ports.len(), sockets.len());
+
+    let sharing = [bind(sockets[0].local_addr().unwrap(), options).unwrap(), sockets[0].try_clone().unwrap()];
+    let clients: Vec<_> = (0..64).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+    for client in &clients {
+        client.send_to(b"x", sockets[0].local_addr().unwrap()).unwrap();
+    }
+    let received = sharing.map(|socket| {
+        socket.set_nonblocking(true).unwrap();
+        (0..clients.len()).take_while(|_| socket.recv(&mut [0]).is_ok()).count()
+    });
+    assert!(received.iter().all(|&count| count > 0), "{received:?}");
+    assert_eq!(received.iter().sum::<usize>(), clients.len());
 }
 
 #[test]
