@@ -51,6 +51,14 @@ fn build_target(package: &str, more: &[&str]) -> PathBuf {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["build", "--quiet", "--package", package]).args(more).arg("--target-dir");
     command.arg(profile.parent().expect("a target folder")).current_dir(repository());
+    // What cargo told this program about its package is not for the build of another: build scripts that look at it would run again,
+    // and all that stands on them be compiled again, here and at the next build outside.
+    let of_package = ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"];
+    for (name, _) in std::env::vars_os() {
+        if of_package.iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes())) {
+            command.env_remove(name);
+        }
+    }
     if profile.ends_with("release") {
         command.arg("--release");
     }
