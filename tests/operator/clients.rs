@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
-use zonda_tests::patience::await_that;
+use zonda_tests::patience::{await_or, await_that};
 use zonda_tests::response::Record;
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
@@ -303,7 +303,7 @@ impl Kea {
             "{{\"DhcpDdns\": {{\"ip-address\": \"127.0.0.1\", \"port\": {}, \"dns-server-timeout\": 2000, \"ncr-protocol\": \"UDP\",\n\
              \"ncr-format\": \"JSON\", \"tsig-keys\": [{{\"name\": \"hmac-sha256.k.\", \"algorithm\": \"HMAC-SHA256\", \"secret\": \"{KEY}\"}}],\n\
              \"forward-ddns\": {{\"ddns-domains\": [{}]}}, \"reverse-ddns\": {{\"ddns-domains\": [{}]}},\n\
-             \"loggers\": [{{\"name\": \"kea-dhcp-ddns\", \"severity\": \"INFO\", \"output_options\": [{{\"output\": \"stdout\"}}]}}]}}}}",
+             \"loggers\": [{{\"name\": \"kea-dhcp-ddns\", \"severity\": \"DEBUG\", \"debuglevel\": 0, \"output_options\": [{{\"output\": \"stdout\"}}]}}]}}}}",
             address.port(),
             domain(ORIGIN),
             domain(REVERSE)
@@ -315,9 +315,10 @@ impl Kea {
         command.arg(write(folder.path(), "kea.conf", &text));
         let process = Guarded::spawn(command, folder.path());
         let kea = Kea { process, folder, address, told: 0 };
+        // It says that it has started before it listens, and that it listens as a message for who looks for faults.
         await_that("Kea", || {
             assert!(kea.process.is_running(), "{}", kea.log());
-            kea.log().contains("DHCP_DDNS_STARTED")
+            kea.log().contains("DHCP_DDNS_QUEUE_MGR_STARTED")
         });
         kea
     }
@@ -342,19 +343,22 @@ impl Kea {
         self.told += 1;
         let outcome = if is_added { "DHCP_DDNS_ADD_" } else { "DHCP_DDNS_REMOVE_" };
         let mut last = String::new();
-        await_that("an outcome of Kea", || {
-            let log = self.log();
-            let is_outcome = |line: &&str| {
-                ["ADD", "REMOVE"].iter().any(|kind| {
-                    ["SUCCEEDED", "FAILED"]
-                        .iter()
-                        .any(|end| line.contains(&format!("DHCP_DDNS_{kind}_{end}")))
-                })
-            };
-            let all: Vec<&str> = log.lines().filter(is_outcome).collect();
-            last = all.last().copied().unwrap_or_default().to_owned();
-            all.len() == self.told
-        });
+        await_or(
+            || format!("waited for an outcome of Kea: {}", self.log()),
+            || {
+                let log = self.log();
+                let is_outcome = |line: &&str| {
+                    ["ADD", "REMOVE"].iter().any(|kind| {
+                        ["SUCCEEDED", "FAILED"]
+                            .iter()
+                            .any(|end| line.contains(&format!("DHCP_DDNS_{kind}_{end}")))
+                    })
+                };
+                let all: Vec<&str> = log.lines().filter(is_outcome).collect();
+                last = all.last().copied().unwrap_or_default().to_owned();
+                all.len() == self.told
+            },
+        );
         assert!(last.contains(outcome), "{last}");
         last.contains("SUCCEEDED")
     }

@@ -271,14 +271,18 @@ fn expected_answers_histogram_and_progress() {
         }
         let result: serde_json::Value = serde_json::from_str(&output).unwrap();
         let outcome = &result["outcome"];
-        // 750 queries in turn, from both agents.
-        assert_eq!((&outcome["received"], &outcome["compared"]), (&750.into(), &500.into()), "{outcome}");
-        assert_eq!(outcome["different"], 250);
+        // 750 queries in turn, from both agents, which leave out the last of them where the machine has no time for them.
+        let count = |name: &str| outcome[name].as_u64().unwrap();
+        let received = count("received");
+        assert_eq!((count("planned"), count("sent")), (750, received), "{outcome}");
+        let thirds = |number: u64| (number * received / 3).saturating_sub(2)..=number * received / 3 + 2;
+        assert!(received >= 600 && thirds(2).contains(&count("compared")), "{outcome}");
+        assert!(thirds(1).contains(&count("different")), "{outcome}");
         assert_eq!(outcome["mismatches"].as_array().unwrap().len(), 10);
         assert_eq!(outcome["mismatches"][0]["expected"], "NXDOMAIN - - - -");
         let text = fs::read_to_string(&histogram).unwrap();
         let last = text.lines().find(|line| line.contains("1.000000000000")).unwrap();
-        assert_eq!(last.split_whitespace().nth(2), Some("750"), "{text}");
+        assert_eq!(last.split_whitespace().nth(2), Some(&*received.to_string()), "{text}");
     }
 }
 
