@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use auth::rate::Told;
 use auth::{Answered, Client, LiveCounters, Responder, Server, Tally};
-use net::{Arrivals, Asked, Closed, Context, Driver, Queries, Service, StreamId};
+use net::{Arrivals, Asked, Closed, Context, Driver, NotSent, Queries, Service, StreamId};
 use recursive::Served;
 use wire::header::{CD, HEADER_OCTETS, RA};
 use wire::iana::rcode;
@@ -93,6 +93,10 @@ impl Service for Answerer {
         self.recurse(driver, |recursor, zones, time, driver| {
             recursor.arrivals(arrivals, zones, time, driver)
         });
+    }
+
+    fn unsent(&mut self, unsent: &[NotSent], driver: &mut Driver<'_, Message>) {
+        self.recurse(driver, |recursor, zones, time, driver| recursor.unsent(unsent, zones, time, driver));
     }
 
     fn connected(&mut self, stream: StreamId, driver: &mut Driver<'_, Message>) {

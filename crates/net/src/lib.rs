@@ -91,7 +91,7 @@ pub use ticket::{Refused, Ticket};
 pub use timer::{TIMERS_MAX, TimerId};
 pub use udp::{BATCH, Backend, UDP_QUERY_OCTETS_MAX, UDP_RESPONSE_OCTETS_MAX};
 pub use upstream::{
-    ARRIVAL_OCTETS_MAX, Arrival, Arrivals, Authentication, Closed, Need, POOL_FLOOR, PORTS_MIN, PathId,
-    Ports, Protocol, Roots, SERVER_STREAMS_MAX, StreamId, TlsFault, TlsServer, TooFewPorts,
+    ARRIVAL_OCTETS_MAX, Arrival, Arrivals, Authentication, Closed, Need, NotSent, POOL_FLOOR, PORTS_MIN,
+    PathId, Ports, Protocol, Roots, SERVER_STREAMS_MAX, StreamId, TlsFault, TlsServer, TooFewPorts,
     UNSENT_OCTETS_MAX, UPSTREAM_SOCKETS_MAX, Unsent, Upstream, UpstreamSettings,
 };

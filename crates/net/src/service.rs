@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::driver::Driver;
 use crate::queries::Queries;
-use crate::upstream::{Arrivals, Closed, StreamId};
+use crate::upstream::{Arrivals, Closed, NotSent, StreamId};
 
 /// Answers queries. One value per worker; called only from that worker's thread.
 ///
@@ -30,6 +30,11 @@ pub trait Service: Send {
     /// Datagrams came from upstream.
     fn arrivals(&mut self, arrivals: &Arrivals, driver: &mut Driver<'_, Self::Message>) {
         let _ = (arrivals, driver);
+    }
+
+    /// Datagrams that [`crate::Upstream::ask`] took could not be sent.
+    fn unsent(&mut self, unsent: &[NotSent], driver: &mut Driver<'_, Self::Message>) {
+        let _ = (unsent, driver);
     }
 
     /// A stream to a server is open.

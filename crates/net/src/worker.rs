@@ -241,6 +241,8 @@ impl<S: Service> Worker<S> {
     /// Waits for something to do, until `deadline` at most, and does it.
     fn turn(&mut self, deadline: Option<Instant>) -> Events {
         let mut space = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_PER_TURN];
+        // Nothing waits while the worker sleeps, whatever asked for it.
+        self.host.core.upstream.flush();
         let timeout = self.timeout(deadline);
         let waited = epoll::wait(&*self.epoll, &mut space, timeout.as_ref());
         self.host.core.inbox().awake();
@@ -285,6 +287,7 @@ impl<S: Service> Worker<S> {
             self.tell_arrivals();
         }
         self.tell_ended();
+        self.tell_unsent();
         if !self.put_off.is_empty() || !self.host.core.inbox().is_empty() {
             self.open_inbox(now);
         }
@@ -343,6 +346,8 @@ impl<S: Service> Worker<S> {
         if self.host.core.has_output() {
             self.deliver();
         }
+        // After the replies: clients whose answers are known do not wait for what others are asked.
+        self.host.core.upstream.flush();
         if self.host.has_panicked() {
             self.restart();
         }
@@ -372,6 +377,7 @@ impl<S: Service> Worker<S> {
         let has_more = self.connections.has_ready()
             || core.streams.has_ready()
             || core.upstream.has_ended()
+            || core.upstream.has_failed()
             || core.again;
         if has_more || !self.put_off.is_empty() || !core.inbox().prepare_to_sleep() {
             return AT_ONCE;
@@ -407,6 +413,7 @@ impl<S: Service> Worker<S> {
                     Ok(_) => self.receiver.send(port, now.instant, &self.counters),
                     Err(Panicked) => return self.receiver.forget(),
                 }
+                self.host.core.upstream.flush();
                 if !port.held.is_empty() {
                     return self.rearm(index);
                 }

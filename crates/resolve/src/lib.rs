@@ -34,4 +34,6 @@ pub use resolver::{Refused, Resolver};
 pub use settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection, Settings};
 pub use task::state::State;
 pub use task::{Place, Purpose, Source};
-pub use world::{Closed, Held, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World};
+pub use world::{
+    Closed, Held, NotSent, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World,
+};

@@ -38,7 +38,7 @@ use crate::task::mesh::{Mesh, TaskId};
 use crate::task::spare::Spares;
 use crate::task::state::State;
 use crate::task::{Task, Waiting};
-use crate::world::{Received, StreamEvent, StreamId, Time, World};
+use crate::world::{NotSent, Received, StreamEvent, StreamId, Time, World};
 
 /// Why a question is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +203,13 @@ impl Resolver {
     pub fn datagram(&mut self, received: &Received<'_>, world: &mut dyn World) {
         self.turn(world);
         self.received(received, world);
+        self.run(world);
+    }
+
+    /// A datagram that the world took could not be sent.
+    pub fn unsent(&mut self, unsent: &NotSent, world: &mut dyn World) {
+        self.turn(world);
+        self.not_sent(unsent, world);
         self.run(world);
     }
 

@@ -85,6 +85,19 @@ pub enum Unsent {
     Gone,
 }
 
+/// A datagram that [`World::send`] took and that could not be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotSent {
+    /// The way it was to go.
+    pub path: Path,
+    /// To whom.
+    pub to: SocketAddr,
+    /// Its ID.
+    pub id: u16,
+    /// Why not.
+    pub why: Unsent,
+}
+
 /// What zones of this process say to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
@@ -109,7 +122,8 @@ pub trait World {
     fn cache(&self) -> &Cache;
     /// How servers behave.
     fn servers(&self) -> &Servers;
-    /// Sends a datagram from a port that nobody can guess. `has_cookie`: its answer has to prove by a cookie whose it is, so that it may share a port with
+    /// Sends a datagram from a port that nobody can guess, or takes it to be sent with others at the end of the event: if that fails, [`crate::Resolver::unsent`] is told.
+    /// `has_cookie`: its answer has to prove by a cookie whose it is, so that it may share a port with
     /// others where ports are scarce.
     fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent>;
     /// What was sent that way is answered or given up: what still comes there is of no use to it.

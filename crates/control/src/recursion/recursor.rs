@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cache::Moment;
-use net::{Address, Arrivals, Closed, Context, Driver, Item, Queries, Ticket, TimerId};
+use net::{Address, Arrivals, Closed, Context, Driver, Item, NotSent, Queries, Ticket, TimerId};
 use recursive::policy::{Asker, Decision};
 use recursive::waiting::{Comer, OUTAGE_MS_MAX, Who};
 use recursive::{Client, IsOfOurs, Served, Waiting};
@@ -21,7 +21,7 @@ use super::own::{self, OwnZones};
 use super::owner::client_number;
 use super::replies::{Replies, Seat};
 use super::terms::Terms;
-use super::world::{Outside, closed};
+use super::world::{Outside, closed, not_sent};
 
 /// What workers tell each other: that a client of one waits for a name that is another's to find out.
 pub struct Message(Box<Handed>);
@@ -320,6 +320,21 @@ impl Recursor {
             };
             let (resolver, mut world) = self.parts(zones, time, driver);
             resolver.datagram(&received, &mut world);
+        }
+        self.watch_network(time.now);
+    }
+
+    /// Datagrams that were to leave at the end of an event did not.
+    pub(crate) fn unsent(
+        &mut self,
+        unsent: &[NotSent],
+        zones: &CatalogView<'_>,
+        time: Time,
+        driver: &mut Driver<'_, Message>,
+    ) {
+        for unsent in unsent {
+            let (resolver, mut world) = self.parts(zones, time, driver);
+            resolver.unsent(&not_sent(unsent), &mut world);
         }
         self.watch_network(time.now);
     }

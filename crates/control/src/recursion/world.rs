@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use cache::{Cache, Moment, Servers};
 use net::{Driver, Need, PathId, Protocol};
-use resolve::{Closed, Held, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
+use resolve::{Closed, Held, NotSent, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
 use wire::Name;
 use zone::CatalogView;
 
@@ -124,6 +124,12 @@ fn unsent(why: net::Unsent) -> Unsent {
         Why::Closed => Unsent::Gone,
         Why::Busy | Why::Sockets | Why::Full | Why::Length => Unsent::Busy,
     }
+}
+
+/// The same of what did not leave at the end of an event.
+pub(super) fn not_sent(not_sent: &net::NotSent) -> NotSent {
+    let net::NotSent { path, server, id, why } = *not_sent;
+    NotSent { path: Path(path.bits()), to: server, id, why: unsent(why) }
 }
 
 /// What the resolver makes of the end of a stream.

@@ -12,6 +12,7 @@ mod arrivals;
 mod fresh;
 mod pool;
 mod ports;
+mod queue;
 mod receive;
 mod settings;
 mod socket;
@@ -32,6 +33,7 @@ pub use arrivals::{ARRIVAL_OCTETS_MAX, Arrival, Arrivals};
 pub use fresh::Need;
 pub use pool::PathId;
 pub use ports::{PORTS_MIN, Ports, TooFewPorts};
+pub use queue::NotSent;
 pub use settings::{POOL_FLOOR, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
 pub use stream::UNSENT_OCTETS_MAX;
 pub use streams::{Closed, Protocol, SERVER_STREAMS_MAX, StreamId};
@@ -46,6 +48,9 @@ const ARRIVALS_PER_TURN: usize = 512;
 
 /// Octets of streams in a turn: a few of the longest messages. Servers that send much take no more from clients.
 const STREAM_OCTETS_PER_TURN: usize = 256 << 10;
+
+/// The longest datagram over IPv4; over IPv6 it is 20 octets more.
+const DATAGRAM_OCTETS_MAX: usize = 65_507;
 
 /// Calls for one socket in a turn; what is left is there in the next.
 const RECEIVES_PER_SOCKET: usize = 4;
@@ -139,13 +144,13 @@ impl Upstream {
         self.settings = settings;
     }
 
-    /// Sends `octets`, 1 to 65,507, to `server` from a port that an attacker cannot foretell. Never waits. The path is part of what an answer must
-    /// agree in, beside sender, ID and question; [`Upstream::settle`] says that it is no longer needed.
+    /// Has `octets`, 1 to 65,507, sent to `server` from a port that an attacker cannot foretell: at the end of the event, or sooner where much waits. Never waits.
+    /// The path is part of what an answer must agree in, beside sender, ID and question; [`Upstream::settle`] says that it is no longer needed.
     ///
-    /// Errors: [`Unsent::NoRoute`], [`Unsent::Busy`], [`Unsent::Sockets`], [`Unsent::Length`]. What becomes of the datagram later nobody says: messages of
-    /// routers, which anybody can forge, are not listened to.
+    /// Errors: [`Unsent::NoRoute`], [`Unsent::Sockets`], [`Unsent::Length`]. What fails when it is sent is told by an event ([`crate::Service::unsent`]). What becomes
+    /// of the datagram later nobody says: messages of routers, which anybody can forge, are not listened to.
     pub fn ask(&mut self, server: SocketAddr, octets: &[u8], need: Need) -> Result<PathId, Unsent> {
-        if octets.is_empty() {
+        if octets.is_empty() || octets.len() > DATAGRAM_OCTETS_MAX {
             return Err(Unsent::Length);
         }
         let (settings, random, now, counters) =
@@ -255,6 +260,23 @@ impl Upstream {
             }
         }
         false
+    }
+
+    /// Sends what was asked in the event.
+    #[inline]
+    pub(crate) fn flush(&mut self) {
+        if self.pool.has_queued() {
+            self.pool.flush(&self.counters);
+        }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.pool.has_failed()
+    }
+
+    /// What could not be sent, for the service to be told.
+    pub(crate) fn take_failed(&mut self) -> Vec<NotSent> {
+        self.pool.take_failed()
     }
 
     pub(crate) fn has_arrivals(&self) -> bool {

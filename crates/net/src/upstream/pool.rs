@@ -22,6 +22,7 @@ use rustix::event::epoll::{self, EventFlags};
 use sync::random::Unguessable;
 
 use super::fresh::{Allowance, Need};
+use super::queue::{NotSent, Queue};
 use super::settings::{Share, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
 use super::socket::{self, Family};
 use super::{Unsent, unsent};
@@ -122,6 +123,8 @@ pub(super) struct Pool {
     /// Fresh sockets in the order of their opening; those that are closed too, until they are first.
     fresh: VecDeque<PathId>,
     allowance: Allowance,
+    /// What leaves at the end of the event.
+    queue: Queue,
     next_sweep: Option<Instant>,
 }
 
@@ -137,6 +140,7 @@ impl Pool {
             needed: [now; 2],
             fresh: VecDeque::new(),
             allowance: Allowance::new(settings, now),
+            queue: Queue::default(),
             next_sweep: None,
         }
     }
@@ -157,7 +161,7 @@ impl Pool {
         }
     }
 
-    /// Sends a datagram.
+    /// Takes a socket for a datagram, which leaves with [`Pool::flush`].
     pub(super) fn ask(
         &mut self,
         server: SocketAddr,
@@ -165,43 +169,50 @@ impl Pool {
         need: Need,
         means: &mut Means<'_>,
     ) -> Result<PathId, Unsent> {
-        let taken = self.take(server, need, means);
-        let sent = taken.and_then(|index| {
-            let sent = self.send(index, server, octets, means.now);
-            sent.inspect_err(|_| self.close_unused(index, means.counters))
-        });
-        match sent {
-            Ok(_) => means.counters.upstream_queries.add(1),
-            Err(_) => means.counters.upstream_unsent.add(1),
+        if self.queue.is_full() {
+            self.flush(means.counters);
         }
-        sent
-    }
-
-    fn send(
-        &mut self,
-        index: u32,
-        server: SocketAddr,
-        octets: &[u8],
-        now: Instant,
-    ) -> Result<PathId, Unsent> {
+        let index = self.take(server, need, means).inspect_err(|_| means.counters.upstream_unsent.add(1))?;
         let (generation, entry) = &mut self.table[index as usize];
         let socket = entry.as_mut().expect("only open sockets are taken");
-        let outcome = match socket.kind {
-            Kind::Fresh => socket.socket.send(octets),
-            Kind::Live | Kind::Leaving => socket.socket.send_to(octets, server),
-        };
-        outcome.map_err(|error| unsent(&error))?;
         socket.questions += 1;
-        socket.asked = now;
-        Ok(PathId { index, generation: *generation })
+        socket.asked = means.now;
+        let path = PathId { index, generation: *generation };
+        self.queue.push(path, server, octets);
+        Ok(path)
     }
 
-    /// Closes a fresh socket through which nothing was sent.
-    fn close_unused(&mut self, index: u32, counters: &Counters) {
-        let socket = &self.table[index as usize].1;
-        if socket.as_ref().is_some_and(|socket| socket.kind == Kind::Fresh && socket.questions == 0) {
-            self.close(index, counters);
-        }
+    #[inline]
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Sends what was asked since. Where a question was settled meanwhile and its socket closed, nobody waits for an answer.
+    pub(super) fn flush(&mut self, counters: &Counters) {
+        let Pool { queue, table, .. } = self;
+        queue.flush(|path, server, octets| {
+            let socket = match &table[path.index as usize] {
+                (generation, Some(socket)) if *generation == path.generation => socket,
+                _ => return Ok(()),
+            };
+            let outcome = match socket.kind {
+                Kind::Fresh => socket.socket.send(octets),
+                Kind::Live | Kind::Leaving => socket.socket.send_to(octets, server),
+            };
+            match outcome {
+                Ok(_) => counters.upstream_queries.add(1),
+                Err(_) => counters.upstream_unsent.add(1),
+            }
+            outcome.map(drop).map_err(|error| unsent(&error))
+        });
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.queue.has_failed()
+    }
+
+    pub(super) fn take_failed(&mut self) -> Vec<NotSent> {
+        self.queue.take_failed()
     }
 
     /// A socket for a question, opened for it or not.
@@ -386,6 +397,7 @@ impl Pool {
     }
 
     pub(super) fn close_all(&mut self, counters: &Counters) {
+        self.queue.clear();
         for live in &mut self.live {
             live.clear();
         }

@@ -33,7 +33,9 @@ fn upstream(fresh: u32, seed: u8) -> Upstream {
 /// Asks as whoever has most need, some time later.
 fn ask(upstream: &mut Upstream, server: SocketAddr, after: Duration) -> PathId {
     upstream.set_now(upstream.now + after);
-    upstream.ask(server, b"who?", Need::Fresh).unwrap()
+    let path = upstream.ask(server, b"who?", Need::Fresh).unwrap();
+    upstream.flush();
+    path
 }
 
 fn opened(upstream: &Upstream) -> u64 {
@@ -427,7 +429,12 @@ fn what_is_not_sent_says_why() {
     let (_silent, at) = server();
     assert_eq!(upstream.ask(at, b"", Need::Any), Err(Unsent::Length));
     assert_eq!(upstream.ask(at, &vec![0; 65_508], Need::Any), Err(Unsent::Length));
-    assert_eq!(upstream.ask("255.255.255.255:53".parse().unwrap(), b"all?", Need::Any), Err(Unsent::NoRoute));
+    let everybody = "255.255.255.255:53".parse().unwrap();
+    let path = upstream.ask(everybody, b"all?", Need::Any).unwrap();
+    assert!(!upstream.has_failed(), "it has not left yet");
+    upstream.flush();
+    let id = u16::from_be_bytes(*b"al");
+    assert_eq!(upstream.take_failed(), [NotSent { path, server: everybody, id, why: Unsent::NoRoute }]);
     upstream.configure(Arc::new(UpstreamSettings {
         sources: vec!["192.0.2.77".parse().unwrap()],
         ..UpstreamSettings::default()
@@ -446,4 +453,35 @@ fn what_is_not_sent_says_why() {
     let locals: Vec<SocketAddr> = paths.iter().map(|&path| upstream.local(path).unwrap()).collect();
     assert!(locals.iter().all(|local| (20_000..=22_500).contains(&local.port())));
     assert_eq!(locals.iter().map(SocketAddr::ip).collect::<HashSet<_>>().len(), 2);
+}
+
+/// What is asked leaves with `flush`, in order, as long as it may be; when much waits it leaves sooner, and what is settled before that need not.
+#[test]
+fn questions_leave_together() {
+    for fresh in [0, FRESH] {
+        let (mut upstream, (silent, at)) = (upstream(fresh, 9), server());
+        let received = |upstream: &Upstream| upstream.counters.read().upstream_queries;
+        silent.set_nonblocking(true).unwrap();
+        let mut room = vec![0; 65_507];
+        let paths: Vec<PathId> =
+            (0..5_u8).map(|number| upstream.ask(at, &[number, 1], Need::Fresh).unwrap()).collect();
+        assert!(silent.recv(&mut room).is_err() && received(&upstream) == 0, "none has left");
+        upstream.settle(paths[2]);
+        upstream.flush();
+        let left: Vec<u8> = std::iter::from_fn(|| silent.recv(&mut room).ok().map(|_| room[0])).collect();
+        // Its socket of its own is closed; one of the pool stays.
+        let expected: &[u8] = if fresh == 0 { &[0, 1, 2, 3, 4] } else { &[0, 1, 3, 4] };
+        assert_eq!(left, expected);
+        assert_eq!(received(&upstream), expected.len() as u64);
+        for _ in 0..300 {
+            upstream.ask(at, b"who?", Need::Fresh).unwrap();
+        }
+        assert!(received(&upstream) >= 256, "not more than so many wait");
+        upstream.ask(at, &vec![7; 65_507], Need::Fresh).unwrap();
+        let before = received(&upstream);
+        upstream.ask(at, b"next", Need::Fresh).unwrap();
+        assert!(received(&upstream) > before, "nor more octets than that");
+        upstream.flush();
+        assert!(!upstream.has_failed());
+    }
 }

@@ -44,4 +44,12 @@ impl<S: Service> Worker<S> {
             }
         }
     }
+
+    /// Tells of datagrams that could not be sent. What the service asks then leaves with this event; if that fails too it is told in the next turn.
+    pub(super) fn tell_unsent(&mut self) {
+        if self.host.core.upstream.has_failed() {
+            let unsent = self.host.core.upstream.take_failed();
+            self.event(|service, driver| service.unsent(&unsent, driver));
+        }
+    }
 }

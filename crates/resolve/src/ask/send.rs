@@ -1,5 +1,7 @@
 //! Asking: a datagram, or a question over a stream; and closing what was asked.
 
+use std::net::SocketAddr;
+
 use cache::{Case, Cookie, Edns, Quality};
 use wire::Name;
 use wire::name::{NAME_OCTETS_MAX, NameRoom};
@@ -19,7 +21,7 @@ use crate::settings::Protection;
 use crate::task::mesh::TaskId;
 use crate::task::state::State;
 use crate::task::{Source, Task};
-use crate::world::{Unsent, World};
+use crate::world::{NotSent, Unsent, World};
 
 /// What is about to be sent.
 struct Draft {
@@ -67,16 +69,39 @@ impl Resolver {
                 Flow::Wait
             }
             Err(why) => {
-                task.candidates.untried(&candidate.address);
-                if why == Unsent::Unreachable {
-                    self.counters.unreachable += 1;
-                    self.network.unreachable(&candidate.address, self.time.now);
-                } else {
-                    task.again_at = Some(self.time.now.plus_ms(RETRY_MS));
-                }
+                self.unreached(task, &candidate.address, why);
                 Flow::Go
             }
         }
+    }
+
+    /// A question did not leave, which says nothing of the server: others are asked at once where its family has no way, else it is tried again soon.
+    fn unreached(&mut self, task: &mut Task, server: &SocketAddr, why: Unsent) {
+        task.candidates.untried(server);
+        if why == Unsent::Unreachable {
+            self.counters.unreachable += 1;
+            self.network.unreachable(server, self.time.now);
+        } else {
+            task.again_at = Some(self.time.now.plus_ms(RETRY_MS));
+        }
+    }
+
+    /// A datagram that was taken did not leave: its task goes on as if it had been refused at once.
+    pub(crate) fn not_sent(&mut self, unsent: &NotSent, world: &mut dyn World) {
+        let first = self.exchanges.first_on_way(unsent.path, unsent.to);
+        let mut on_way = std::iter::successors(first, |id| self.exchanges.next_on_way(*id));
+        let is_it = |id: &ExchangeId| self.exchanges.get(*id).is_some_and(|asked| asked.id == unsent.id);
+        let Some(id) = on_way.find(is_it) else { return };
+        let Some(exchange) = self.close_exchange(id, world) else { return };
+        self.counters.datagrams -= 1;
+        self.rooms.put(exchange.name);
+        let Some(mut task) = self.mesh.take(exchange.task) else { return };
+        task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);
+        if matches!(task.state, State::Asking { exchange, .. } if exchange == id) {
+            task.state = State::Choosing;
+            self.unreached(&mut task, &exchange.server, unsent.why);
+        }
+        self.steps(exchange.task, task, world);
     }
 
     fn send_datagram(

@@ -128,6 +128,7 @@ impl Scene {
                 let received = Received { path, from, octets: &octets, is_cut: false };
                 self.resolver.datagram(&received, &mut self.net);
             }
+            Happening::Unsent(unsent) => self.resolver.unsent(&unsent, &mut self.net),
             Happening::Stream(stream, _, false) => {
                 if self.net.streams.remove(&stream).is_some() {
                     self.resolver.stream(stream, StreamEvent::Closed(Closed::Broken), &mut self.net);

@@ -9,7 +9,7 @@ use recursive::rebinding::Rebinding;
 use recursive::waiting::{Fate, OUTAGE_MS_MAX, Room, Waiters, Who};
 use recursive::{Client, Replied, Responder, Served};
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Protection};
-use resolve::{Ask, Outcome, Received, Resolver, Settings, StreamSecurity, Time, Waiter, World};
+use resolve::{Ask, NotSent, Outcome, Received, Resolver, Settings, StreamSecurity, Time, Waiter, World};
 use sim::records::address_of;
 use sim::tested::{ClientQuery, Closed, Outside, Path, Setup, StreamEvent, StreamId, Tested, Ticket, Unsent};
 use sim::time::{MILLISECOND, Micros, SECOND, micros_of};
@@ -35,6 +35,8 @@ pub struct Product {
     /// When the last event was.
     now: Moment,
     later: Vec<Later>,
+    /// Datagrams that have no way: told after the event that asked for them, as they leave then.
+    unsent: Vec<NotSent>,
     room: Vec<u8>,
 }
 
@@ -113,35 +115,46 @@ impl Product {
             waiters: Waiters::new(PLACES),
             now: Moment(FIRST_MS),
             later: Vec::new(),
+            unsent: Vec::new(),
             room: vec![0; usize::from(u16::MAX)],
         }))
     }
 
     /// Does something with the resolver, then all that it leads to.
     fn event(&mut self, outside: &mut dyn Outside, act: impl FnOnce(&mut Resolver, &mut dyn World)) {
-        let mut done = Vec::new();
         let time = time_of(outside);
         self.now = time.now;
-        act(
-            &mut self.resolver,
-            &mut Around { time, outside, cache: &self.cache, policy: &self.policy, done: &mut done },
-        );
-        self.finish(done, time, outside);
-        while let Some(later) = self.later.pop() {
-            let Later { name, rtype, checking_disabled, from, client, waiter } = later;
-            let ask = Ask { name: &name, rtype, checking_disabled, from, client };
-            let mut done = Vec::new();
-            let mut around =
-                Around { time, outside, cache: &self.cache, policy: &self.policy, done: &mut done };
-            let asked = self.resolver.ask(&ask, waiter, &mut around);
-            if asked.is_err()
-                && let Some(taken) = waiter.and_then(|waiter| self.waiters.take(waiter, time.now))
-            {
-                let octets = self.answers.give_up(&taken.waiting, &self.policy, time.now, &mut self.room);
-                outside.reply(taken.ticket.ticket, &self.room[..octets]);
+        self.act(time, outside, act);
+        loop {
+            while let Some(later) = self.later.pop() {
+                let Later { name, rtype, checking_disabled, from, client, waiter } = later;
+                let ask = Ask { name: &name, rtype, checking_disabled, from, client };
+                let mut is_refused = false;
+                self.act(time, outside, |resolver, world| {
+                    is_refused = resolver.ask(&ask, waiter, world).is_err()
+                });
+                if is_refused
+                    && let Some(taken) = waiter.and_then(|waiter| self.waiters.take(waiter, time.now))
+                {
+                    let octets = self.answers.give_up(&taken.waiting, &self.policy, time.now, &mut self.room);
+                    outside.reply(taken.ticket.ticket, &self.room[..octets]);
+                }
             }
-            self.finish(done, time, outside);
+            let Some(unsent) = self.unsent.pop() else { return };
+            self.act(time, outside, |resolver, world| resolver.unsent(&unsent, world));
         }
+    }
+
+    fn act(
+        &mut self,
+        time: Time,
+        outside: &mut dyn Outside,
+        act: impl FnOnce(&mut Resolver, &mut dyn World),
+    ) {
+        let mut done = Vec::new();
+        let (cache, policy, unsent) = (&self.cache, &self.policy, &mut self.unsent);
+        act(&mut self.resolver, &mut Around { time, outside, cache, policy, unsent, done: &mut done });
+        self.finish(done, time, outside);
     }
 
     fn finish(&mut self, done: Vec<(Waiter, Outcome)>, time: Time, outside: &mut dyn Outside) {
@@ -313,12 +326,16 @@ fn configured(zone: &str, server: &str, kind: ConfiguredKind) -> Result<Configur
     Ok(Configured { name, kind, servers: vec![endpoint] })
 }
 
+/// Of paths that nothing left by.
+const NEVER_SENT: u64 = 1 << 63;
+
 /// The world of the resolver during an event.
 struct Around<'a> {
     time: Time,
     outside: &'a mut dyn Outside,
     cache: &'a Cache,
     policy: &'a Policy,
+    unsent: &'a mut Vec<NotSent>,
     done: &'a mut Vec<(Waiter, Outcome)>,
 }
 
@@ -357,11 +374,21 @@ impl World for Around<'_> {
         octets: &[u8],
         _has_cookie: bool,
     ) -> Result<resolve::Path, resolve::Unsent> {
-        self.outside.send(to, octets).map(|path| resolve::Path(path.0)).map_err(unsent)
+        match self.outside.send(to, octets) {
+            Ok(path) => Ok(resolve::Path(path.0)),
+            Err(why) => {
+                let path = resolve::Path(NEVER_SENT | self.unsent.len() as u64);
+                let id = u16::from_be_bytes([octets[0], octets[1]]);
+                self.unsent.push(NotSent { path, to, id, why: unsent(why) });
+                Ok(path)
+            }
+        }
     }
 
     fn settle(&mut self, path: resolve::Path) {
-        self.outside.settle(Path(path.0));
+        if path.0 & NEVER_SENT == 0 {
+            self.outside.settle(Path(path.0));
+        }
     }
 
     fn connect(

@@ -11,7 +11,7 @@ use super::WALL;
 use super::records::{Question, Response};
 use super::zone::Zone;
 use crate::outcome::{Outcome, Waiter};
-use crate::world::{Held, Path, StreamId, StreamSecurity, Time, Unsent, World};
+use crate::world::{Held, NotSent, Path, StreamId, StreamSecurity, Time, Unsent, World};
 
 /// What a server says, or `None` for silence.
 pub type Behaviour = Box<dyn FnMut(&Question, Response) -> Option<Response>>;
@@ -46,6 +46,7 @@ impl Server {
 #[derive(Debug)]
 pub enum Happening {
     Datagram(Path, SocketAddr, Vec<u8>),
+    Unsent(NotSent),
     Stream(StreamId, Option<Vec<u8>>, bool),
 }
 
@@ -61,6 +62,8 @@ pub struct Net {
     pub(super) streams: HashMap<StreamId, SocketAddr>,
     pub done: Vec<(Waiter, Outcome)>,
     pub is_unreachable: bool,
+    /// Whether that is told only after the event, as of datagrams that leave together.
+    pub tells_late: bool,
     /// Everything that is sent is lost.
     pub is_silent: bool,
     pub own: Option<Zone>,
@@ -91,6 +94,7 @@ impl Net {
             streams: HashMap::new(),
             done: Vec::new(),
             is_unreachable: false,
+            tells_late: true,
             is_silent: false,
             own: None,
             mirror: None,
@@ -132,8 +136,14 @@ impl World for Net {
     }
 
     fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent> {
-        if self.is_unreachable {
+        if self.is_unreachable && !self.tells_late {
             return Err(Unsent::Unreachable);
+        }
+        if self.is_unreachable {
+            self.open_paths += 1;
+            let (path, id) = (Path(self.random()), u16::from_be_bytes([octets[0], octets[1]]));
+            self.put(0, Happening::Unsent(NotSent { path, to, id, why: Unsent::Unreachable }));
+            return Ok(path);
         }
         self.sent += 1;
         self.with_cookie += u64::from(has_cookie);
