@@ -38,8 +38,12 @@ const BATCHES_PER_TURN: usize = 8;
 /// cheaper than asking epoll first.
 const BATCH_WORTH_REPEATING: usize = BATCH / 4;
 
-/// Sockets handled per turn; the others come in the next.
-const EVENTS_PER_TURN: usize = 128;
+/// Sockets handled per turn; the others come in the next. As many as datagrams of other servers may be taken, most of which come by a socket of their own: with
+/// fewer, what had arrived in time was read turns later, when its question had timed out and was sent again.
+const EVENTS_PER_TURN: usize = 512;
+
+/// Turns in a row in which timers wait for what has arrived and was not read: a tenth of a second at the most.
+const TIMERS_WAIT_MAX: u8 = 4;
 
 /// Panics of the service that a worker survives at once. Each costs one batch; a service that fails more often is better
 /// replaced by the service manager.
@@ -82,6 +86,8 @@ pub(crate) struct Worker<S: Service> {
     reads: bool,
     /// Until when, once no more queries are taken.
     draining: Option<Instant>,
+    /// Turns in a row in which timers have waited.
+    timers_waited: u8,
     /// Replies of other threads for which the last event had no room.
     put_off: VecDeque<Note>,
     /// Messages of other workers' services, for the time of an event.
@@ -144,6 +150,7 @@ impl<S: Service> Worker<S> {
             panics: Rate::new(PANICS_BURST, PANIC_PAUSE, Instant::now()),
             reads: true,
             draining: None,
+            timers_waited: 0,
             put_off: VecDeque::new(),
             messages: Vec::new(),
         }
@@ -267,7 +274,8 @@ impl<S: Service> Worker<S> {
                 Token::Udp(_) | Token::Listener(_) | Token::Stream(_) => seen.sockets += 1,
             }
         }
-        self.finish_work(now);
+        let has_more = events.len() == EVENTS_PER_TURN || self.host.core.upstream.leaves_arrivals();
+        self.finish_work(now, has_more);
         for event in events {
             match Token::from(event.data) {
                 Token::Udp(index) => self.answer_datagrams(index, now),
@@ -281,8 +289,9 @@ impl<S: Service> Worker<S> {
         seen
     }
 
-    /// Arrivals, replies of other threads, timers, what was put off.
-    fn finish_work(&mut self, now: Now) {
+    /// Arrivals, replies of other threads, timers, what was put off. `has_more`: something has arrived, perhaps, that this turn has no room for; what is awaited until
+    /// now may be among it.
+    fn finish_work(&mut self, now: Now, has_more: bool) {
         if self.host.core.upstream.has_arrivals() {
             self.tell_arrivals();
         }
@@ -291,7 +300,9 @@ impl<S: Service> Worker<S> {
         if !self.put_off.is_empty() || !self.host.core.inbox().is_empty() {
             self.open_inbox(now);
         }
-        if self.host.core.timers.next().is_some_and(|at| at <= now.instant) {
+        let waits = has_more && self.timers_waited < TIMERS_WAIT_MAX;
+        self.timers_waited = if waits { self.timers_waited + 1 } else { 0 };
+        if !waits && self.host.core.timers.next().is_some_and(|at| at <= now.instant) {
             for _ in 0..TIMERS_PER_TURN {
                 let Some(key) = self.host.core.timers.take_due(now.instant) else { break };
                 self.event(|service, driver| service.timer(key, driver));

@@ -262,6 +262,11 @@ impl Upstream {
         false
     }
 
+    /// Whether this turn took as many datagrams as it may, so that some may be left.
+    pub(crate) fn leaves_arrivals(&self) -> bool {
+        self.arrivals_left == 0
+    }
+
     /// Sends what was asked in the event.
     #[inline]
     pub(crate) fn flush(&mut self) {
