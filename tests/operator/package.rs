@@ -1,4 +1,4 @@
-//! What `make deb` gives, up to a server that answers from it.
+//! What `make deb` and `packaging/Containerfile` give, up to a server that answers from it.
 
 use std::process::Command;
 
@@ -21,4 +21,9 @@ fn script(name: &str, needs: &[&str], said: &str) {
 fn from_package_to_purge() {
     let needs = ["dpkg-deb", "dpkg-shlibdeps", "strip", "systemd-sysusers"];
     script("package", &needs, "built, installed, upgraded, removed, purged\n");
+}
+
+#[test]
+fn the_image_serves_as_its_file_says() {
+    script("container", &["ldd", "strip"], "copied, assembled, served, ended\n");
 }
