@@ -1,5 +1,6 @@
 # `make run`: build Zonda and serve the root zone.  `make test`: install what the tests need, run all but the long ones.
-# `make`, then `make install` as root: the program, its pages, a unit for systemd (docs/manual/src/install.md).
+# `make`, then `make install` as root: the program, its pages, a unit for systemd (docs/manual/src/install.md). `make`, then `make deb`:
+# the same as a package for Debian.
 
 CARGO ?= cargo
 # How long each fuzz target looks for new inputs: here, and in `make test`.
@@ -83,11 +84,12 @@ SYSCONFDIR ?= /etc
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 # The program that is installed, and run to write pages and completions.
 BUILT ?= $(or $(CARGO_TARGET_DIR),target)/release/zonda
 D = $(DESTDIR)
 P = $(DESTDIR)$(PREFIX)
-COMPLETIONS = bash:$(P)/share/bash-completion/completions/zonda zsh:$(P)/share/zsh/site-functions/_zonda \
+COMPLETIONS = bash:$(P)/share/bash-completion/completions/zonda zsh:$(D)$(ZSHDIR)/_zonda \
 	fish:$(P)/share/fish/vendor_completions.d/zonda.fish
 
 .PHONY: install uninstall
@@ -123,3 +125,11 @@ uninstall:
 	rm -f "$(D)$(UNITDIR)/zonda.service" "$(P)/lib/sysusers.d/zonda.conf" "$(P)/lib/tmpfiles.d/zonda.conf"
 	rm -rf "$(P)/share/doc/zonda"
 	@echo "$(SYSCONFDIR)/zonda stays, and so do the user zonda and what the server stored"
+
+# A package for Debian and its relatives, of what is installed above. Nothing is compiled here, and no right is needed.
+DEB_FOLDER ?= $(or $(CARGO_TARGET_DIR),target)/debian
+
+.PHONY: deb
+deb:
+	@test -x "$(BUILT)" || { echo "$(BUILT) is not there: run \`make\` first" >&2; exit 1; }
+	CARGO="$(CARGO)" packaging/deb "$(BUILT)" "$(DEB_FOLDER)"

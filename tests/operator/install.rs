@@ -9,12 +9,12 @@ use zonda_tests::server::program;
 use crate::kit::{folder, text};
 
 /// The sources' folder.
-fn sources() -> &'static Path {
+pub(crate) fn sources() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 /// What a command said, or nothing where its program or the rights for it are missing. Where `CI` is set nothing is left out.
-fn run(command: &mut Command, needs_root: bool) -> Option<Output> {
+pub(crate) fn run(command: &mut Command, needs_root: bool) -> Option<Output> {
     let is_root = std::fs::metadata("/proc/self").expect("a process").uid() == 0;
     let output = if needs_root && !is_root { None } else { command.output().ok() };
     assert!(
@@ -25,7 +25,7 @@ fn run(command: &mut Command, needs_root: bool) -> Option<Output> {
 }
 
 /// The command went well and had nothing to say but this.
-fn expect(output: &Output, said: &str) {
+pub(crate) fn expect(output: &Output, said: &str) {
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && errors.is_empty(), "{}: {out}{errors}", output.status);
     assert_eq!(out, said);

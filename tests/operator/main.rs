@@ -21,6 +21,7 @@ mod marks;
 mod merging;
 mod moments;
 mod moving;
+mod package;
 mod packs;
 mod proofs;
 mod readme;
