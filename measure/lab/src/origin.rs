@@ -19,6 +19,8 @@ use crate::{Error, error, process};
 
 /// Octets that are read at a time.
 const PIECE_OCTETS: usize = 1 << 20;
+/// All of a tree that programs are made of: documents and records are not, so that a record that is committed leaves those to come of the same commit.
+const MADE_OF: [&str; 4] = [":(top)", ":(top,exclude)docs", ":(top,exclude)benches", ":(top,exclude)*.md"];
 /// Appended to a commit whose tree, or program, is not quite that.
 const DIRTY: &str = "-dirty";
 
@@ -44,13 +46,14 @@ fn sha256(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// The commit of a program's sources, with `-dirty` where files of git differ from it or a source is newer than the program.
+/// The commit that last changed what programs are made of, with `-dirty` where such files differ from it or a source is newer than the program.
 /// `None` for one that is not where it was built, or without git.
 pub fn commit(program: &Path) -> Option<String> {
     let sources = sources(&fs::read_to_string(program.with_extension("d")).ok()?);
     let tree = sources.first()?.parent()?;
-    let commit = git(tree, &["rev-parse", "--verify", "HEAD"])?;
-    let changed = git(tree, &["status", "--porcelain", "--untracked-files=no"])?;
+    let of_sources = |words: &[&str]| git(tree, &[words, &["--"], &MADE_OF].concat());
+    let commit = of_sources(&["log", "-1", "--format=%H"]).filter(|commit| !commit.trim().is_empty())?;
+    let changed = of_sources(&["status", "--porcelain", "--untracked-files=no"])?;
     let modified = |path: &Path| fs::metadata(path).and_then(|of| of.modified()).ok();
     let built: Option<SystemTime> = modified(program);
     let is_old = sources.iter().any(|source| modified(source).is_none_or(|changed| Some(changed) > built));
@@ -125,6 +128,15 @@ mod tests {
         assert_eq!(commit(&program), Some(head.clone()));
         fs::write(tree.join("notes"), "git does not know it").unwrap();
         assert_eq!(commit(&program), Some(head.clone()));
+        // A record that is committed, and a document that is not.
+        fs::create_dir_all(tree.join("benches/records")).unwrap();
+        fs::write(tree.join("benches/records/root"), "{}").unwrap();
+        fs::write(tree.join("README.md"), "one").unwrap();
+        git(&tree, &["add", "."]).unwrap();
+        git(&tree, &["reset", "--quiet", "notes"]).unwrap();
+        git(&tree, &[&who[..], &["commit", "--quiet", "--no-verify", "-m", "a record"]].concat()).unwrap();
+        fs::write(tree.join("README.md"), "two").unwrap();
+        assert_eq!(commit(&program), Some(head.clone()), "the program would be the same");
         at(&source, 120);
         assert_eq!(commit(&program), Some(format!("{head}-dirty")), "it was built before");
         fs::write(&source, "fn main() { panic!() }\n").unwrap();
