@@ -4,8 +4,11 @@
 //! to; a share of which both are so is not known at all. The same holds of what had not come to pass when it was no longer waited for, and of
 //! percentiles of runs that lost queries. One such value makes a median one: what it would have been may lie on the other side of it.
 
+use serde::{Deserialize, Serialize};
+
 /// What is known of a value, or of a median of values.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Known {
     /// It is so much.
     #[default]
@@ -36,6 +39,11 @@ impl Known {
             (false, true) => Known::AtMost,
             (false, false) => Known::NotAtAll,
         }
+    }
+
+    /// Whether it is so much, and no more need be said.
+    pub fn is_exact(&self) -> bool {
+        *self == Known::Exactly
     }
 
     /// Whether it is no less.

@@ -344,12 +344,21 @@ pub struct Point {
     pub low: Option<f64>,
     /// Greatest value or upper end of an interval.
     pub high: Option<f64>,
+    /// What is known of `y`.
+    #[serde(default, skip_serializing_if = "Known::is_exact")]
+    pub known: Known,
 }
 
 impl Point {
     /// One without a spread.
     pub fn at(x: f64, y: f64) -> Point {
-        Point { x, y, low: None, high: None }
+        Point { x, y, low: None, high: None, known: Known::Exactly }
+    }
+
+    /// The same between two ends.
+    #[must_use]
+    pub fn between(self, low: f64, high: f64) -> Point {
+        Point { low: Some(low), high: Some(high), ..self }
     }
 }
 

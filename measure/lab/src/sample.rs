@@ -188,7 +188,7 @@ fn figures() -> Vec<Figure> {
 }
 
 fn charts() -> Vec<Chart> {
-    let spread = |x: f64, y: f64| Point { x, y, low: Some(y * 0.93), high: Some(y * 1.05) };
+    let spread = |x: f64, y: f64| Point::at(x, y).between(y * 0.93, y * 1.05);
     let scaling = |name: &str, role, one: f64, growth: f64| Series {
         name: name.to_owned(),
         role,

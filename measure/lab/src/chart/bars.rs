@@ -62,7 +62,7 @@ fn frame(chart: &Chart, series: &[Drawn]) -> Frame {
     let values = || points().flat_map(Spot::values);
     let names = chart.categories.iter().map(|name| text::width(name)).fold(0.0, f64::max);
     let is_above = names > NAME_MAX;
-    let numbers = points().map(|point| text::width(&number::short(point.y))).fold(0.0, f64::max);
+    let numbers = points().map(|point| text::width(&point.label())).fold(0.0, f64::max);
     Frame {
         left: if is_above { 2.0 } else { names + 8.0 },
         right: WIDTH - numbers - 10.0,
@@ -163,6 +163,6 @@ fn bar(svg: &mut String, frame: &Frame, chart: &Chart, series: &Drawn, point: &S
         );
         free = free.max(high);
     }
-    text::write(svg, free + 5.0, middle + 4.5, "c-text c-number", &number::short(point.y));
+    text::write(svg, free + 5.0, middle + 4.5, "c-text c-number", &point.label());
     svg.push_str("</g>\n");
 }

@@ -1,6 +1,10 @@
 //! What of a chart can be drawn, and which colour and mark each series has.
 
-use crate::record::{Chart, ChartKind, Role};
+use crate::{
+    known::Known,
+    number,
+    record::{Chart, ChartKind, Role},
+};
 
 /// Greater values are not drawn, nor are they results of anything: arithmetic with them would leave the numbers.
 pub const VALUE_MAX: f64 = 1e100;
@@ -35,9 +39,16 @@ pub struct Spot {
     pub y: f64,
     /// Ends of its spread where it has one.
     pub spread: Option<(f64, f64)>,
+    /// What is known of `y`.
+    pub known: Known,
 }
 
 impl Spot {
+    /// The value as it stands beside a bar, with a sign where it is known from one side alone.
+    pub fn label(&self) -> String {
+        self.known.sign().to_owned() + &number::short(self.y)
+    }
+
     /// Value and ends of the spread.
     pub fn values(&self) -> impl Iterator<Item = f64> + use<> {
         let (low, high) = self.spread.unwrap_or((self.y, self.y));
@@ -78,7 +89,7 @@ fn spot(chart: &Chart, point: &crate::record::Point) -> Option<Spot> {
     // A low end of zero has no place on a logarithmic axis: the bar ends at the point.
     let low = low.map(|low| if chart.y_log && low <= LOG_MIN { point.y } else { low });
     let spread = (low.is_some() || high.is_some()).then(|| (low.unwrap_or(point.y), high.unwrap_or(point.y)));
-    Some(Spot { x: point.x, y: point.y, spread })
+    Some(Spot { x: point.x, y: point.y, spread, known: point.known })
 }
 
 /// A colour for each series: its own where it has one, that of the series it belongs to if it is a target or published,

@@ -20,10 +20,7 @@ fn chart(kind: ChartKind, categories: &[&str], series: Vec<Series>) -> Chart {
 }
 
 fn lines() -> Chart {
-    let measured = [
-        Point { x: 1.0, y: 100.0, low: Some(90.0), high: Some(120.0) },
-        Point { x: 2.0, y: 190.0, low: Some(180.0), high: Some(195.0) },
-    ];
+    let measured = [Point::at(1.0, 100.0).between(90.0, 120.0), Point::at(2.0, 190.0).between(180.0, 195.0)];
     let target = [Point::at(1.0, 100.0), Point::at(2.0, 150.0)];
     let named = [Point::at(1.0, 40.0), Point::at(2.0, 60.0)];
     chart(
@@ -65,8 +62,7 @@ fn golden_simulated() {
 
 #[test]
 fn golden_bars() {
-    let measured =
-        [Point { x: 0.0, y: 60_000.0, low: Some(50_000.0), high: Some(64_000.0) }, Point::at(1.0, 93_000.0)];
+    let measured = [Point::at(0.0, 60_000.0).between(50_000.0, 64_000.0), Point::at(1.0, 93_000.0)];
     let bars = chart(
         ChartKind::Bars,
         &["core 0", "core 1"],
@@ -179,7 +175,11 @@ fn any_value() -> impl Strategy<Value = f64> {
 
 fn any_point() -> impl Strategy<Value = Point> {
     let end = || proptest::option::of(any_value());
-    (any_value(), any_value(), end(), end()).prop_map(|(x, y, low, high)| Point { x, y, low, high })
+    (any_value(), any_value(), end(), end()).prop_map(|(x, y, low, high)| Point {
+        low,
+        high,
+        ..Point::at(x, y)
+    })
 }
 
 proptest! {

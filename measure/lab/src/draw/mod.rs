@@ -9,6 +9,7 @@ pub use picture::picture;
 use crate::{
     chart::sheet,
     file::Error,
+    known::Known,
     record::{Chart, Figure, Point, Record, Role, Series},
     records::{self, Found},
     report,
@@ -118,7 +119,8 @@ fn summed(panel: &Panel, record: &Record, first: &Figure) -> Option<Point> {
     let interval = if all.len() == 1 { first.interval } else { None };
     let (low, high) = interval.unzip();
     let sum: f64 = all.iter().map(|figure| figure.median).sum();
-    Some(Point { x: 0.0, y: sum, low, high })
+    let known = all.iter().fold(Known::Exactly, |known, figure| known.and(figure.known()));
+    Some(Point { low, high, known, ..Point::at(0.0, sum) })
 }
 
 /// `knot 3.5.1` of contender `knot` whose version is `Knot DNS 3.5.1 (...)`; a label such as `zonda, pack` stays.
@@ -172,6 +174,19 @@ mod tests {
         // The sum of both, and each server in its own colour.
         assert!(drawn.svg.contains(": 824</title>") || drawn.svg.contains(": 825</title>"), "{}", drawn.svg);
         assert!(drawn.svg.contains("c-series c0 measured") && drawn.svg.contains("c-series c3 measured"));
+    }
+
+    #[test]
+    fn what_is_known_from_one_side_is_marked() {
+        let folder = folder(|record| {
+            for figure in record.figures.iter_mut().filter(|figure| figure.contender == "zonda") {
+                figure.at_least = 1;
+            }
+        });
+        let drawn = draw(&[folder.path().to_owned()]).unwrap();
+        let marked = |text: &str| drawn.svg.matches(text).count();
+        // A bar's number and its hint, in the panels of the rate and of the processor time.
+        assert_eq!((marked(">≥ "), marked(": ≥ ")), (2, 2), "{}", drawn.svg);
     }
 
     #[test]

@@ -249,7 +249,7 @@ fn report(lab: &mut Lab, variants: &[Variant], found: &Values) {
     let point = |variant: &Variant| {
         let values = found.of(&variant.group, &variant.at);
         let (low, high) = statistics::ends(values);
-        Point { x: variant.x, y: statistics::mean(values), low: Some(low), high: Some(high) }
+        Point::at(variant.x, statistics::mean(values)).between(low, high)
     };
     let line = |group: &EchoGroup| Series {
         name: group.name.clone(),

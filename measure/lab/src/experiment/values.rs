@@ -170,16 +170,18 @@ impl Values {
         self.order.iter().map(figure).collect()
     }
 
+    /// Their median as a point, with its ends and what is known of it; `None` without values.
+    pub fn point(&self, x: f64, contender: &str, at: &str) -> Option<Point> {
+        let point = point(x, self.of(contender, at))?;
+        Some(Point { known: self.known(contender, at), ..point })
+    }
+
     /// Bars: groups along `places`, a bar for each contender.
     pub fn bars(&self, title: &str, y_label: &str, places: &[String], y_log: bool) -> Chart {
         let series = self.contenders().into_iter().map(|name| Series {
             name: name.to_owned(),
             role: Role::Measured,
-            points: places
-                .iter()
-                .enumerate()
-                .filter_map(|(x, at)| point(x as f64, self.of(name, at)))
-                .collect(),
+            points: places.iter().enumerate().filter_map(|(x, at)| self.point(x as f64, name, at)).collect(),
         });
         Chart::bars(title, y_label, places.to_vec(), series.collect()).log(y_log)
     }
@@ -196,10 +198,9 @@ pub fn point(x: f64, values: &[f64]) -> Option<Point> {
     let (low, high) = statistics::ends(values);
     let spread = |end| (values.len() > 1).then_some(end);
     (!values.is_empty()).then(|| Point {
-        x,
-        y: statistics::median(values),
         low: spread(low),
         high: spread(high),
+        ..Point::at(x, statistics::median(values))
     })
 }
 

@@ -8,7 +8,9 @@ use super::{
 };
 use crate::{
     escape::html,
-    figures, number,
+    figures,
+    known::Known,
+    number,
     record::{Chart, Point, Role, Series},
     report,
 };
@@ -74,7 +76,8 @@ fn chart(history: &History, at: &str) -> Chart {
             .filter_map(|(number, value)| {
                 let value = (*value)?;
                 let (low, high) = value.interval.unzip();
-                Some(Point { x: (number + 1) as f64, y: value.median, low, high })
+                let known = Known::of(value.at_least, value.at_most);
+                Some(Point { low, high, known, ..Point::at((number + 1) as f64, value.median) })
             })
             .collect(),
     };

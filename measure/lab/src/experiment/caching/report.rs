@@ -1,7 +1,7 @@
 //! What resolvers came to: figures, tables, charts over the share of hits; [`super::beside`] has those beside the paper's.
 
 use super::{
-    super::{Lab, Values, point, rated::COLUMNS, runs, table},
+    super::{Lab, Values, rated::COLUMNS, runs, table},
     Found, RELAY, Spot, beside, fit,
 };
 use crate::{
@@ -88,7 +88,7 @@ fn over_hits(spots: &[Spot], found: &Found) -> Option<Chart> {
             role: Role::Measured,
             points: meant
                 .iter()
-                .filter_map(|spot| point(x(spot), found.rated.rates.of(name, &spot.at)))
+                .filter_map(|spot| found.rated.rates.point(x(spot), name, &spot.at))
                 .collect(),
         };
         found.rated.rates.contenders().into_iter().map(line).collect()
@@ -112,7 +112,7 @@ fn over_workers(spots: &[Spot], found: &Found) -> Vec<Chart> {
             role: Role::Measured,
             points: meant
                 .iter()
-                .filter_map(|spot| point(spot.workers as f64, found.rated.rates.of(name, &spot.at)))
+                .filter_map(|spot| found.rated.rates.point(spot.workers as f64, name, &spot.at))
                 .collect(),
         };
         Chart::lines(

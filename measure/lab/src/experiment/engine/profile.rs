@@ -115,12 +115,7 @@ fn chart(panel: &Panel, columns: &[(String, Vec<f64>)]) -> Chart {
         points: columns
             .iter()
             .enumerate()
-            .map(|(x, (_, shares))| Point {
-                x: x as f64,
-                y: shares[index + 1] * 100.0,
-                low: None,
-                high: None,
-            })
+            .map(|(x, (_, shares))| Point::at(x as f64, shares[index + 1] * 100.0))
             .collect(),
     });
     Chart::bars(

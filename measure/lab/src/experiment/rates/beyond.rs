@@ -9,7 +9,7 @@ use bench::random::Random;
 use serde_json::json;
 
 use super::{
-    super::{Lab, Mark, Running, Subject, Values, point, table},
+    super::{Lab, Mark, Running, Subject, Values, table},
     Found, Spot,
 };
 use crate::{
@@ -143,7 +143,7 @@ pub fn report(spot: &Spot, beyond: &Beyond, order: &[&str]) -> Option<(Table, Ch
         points: (0..SHARES.len())
             .filter_map(|which| {
                 let offered = statistics::median(beyond.offered[which].of(name, at));
-                point(offered, beyond.answered[which].of(name, at))
+                beyond.answered[which].point(offered, name, at)
             })
             .collect(),
     };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::{Values, point};
+use super::super::Values;
 use crate::record::{Chart, Role, Series};
 
 /// Percentiles as the generator writes them, and of how many queries one is slower.
@@ -59,7 +59,7 @@ fn chart<'a>(
         role: Role::Measured,
         points: PERCENTILES
             .iter()
-            .filter_map(|(percentile, one_of)| point(*one_of, values.of(name, percentile)))
+            .filter_map(|(percentile, one_of)| values.point(*one_of, name, percentile))
             .collect(),
     };
     let place = if at.is_empty() { String::new() } else { format!(", {at}") };

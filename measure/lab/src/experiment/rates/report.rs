@@ -1,7 +1,7 @@
 //! Rates as figures, tables and charts.
 
 use super::{
-    super::{Lab, Values, latency, point, rated::COLUMNS, table},
+    super::{Lab, Values, latency, rated::COLUMNS, table},
     Found, Spot, beyond, cross, distribution, loss_free,
 };
 use crate::{
@@ -92,15 +92,10 @@ fn scaling(title: &str, spots: &[&Spot], found: &Found) -> Chart {
     let mut series = Vec::new();
     for name in found.rated.rates.contenders() {
         let points =
-            spots.iter().filter_map(|spot| point(spot.workers as f64, found.rated.rates.of(name, &spot.at)));
+            spots.iter().filter_map(|spot| found.rated.rates.point(spot.workers as f64, name, &spot.at));
         let points: Vec<Point> = points.collect();
         if let Some(first) = points.first().filter(|first| first.x == 1.0 && name == Name::Zonda.text()) {
-            let goal = |point: &Point| Point {
-                y: first.y * (1.0 + TARGET_SHARE * (point.x - 1.0)),
-                low: None,
-                high: None,
-                ..*point
-            };
+            let goal = |point: &Point| Point::at(point.x, first.y * (1.0 + TARGET_SHARE * (point.x - 1.0)));
             let points = points.iter().map(goal).collect();
             series.push(Series {
                 name: "zonda's one worker, +50 % for each more".to_owned(),

@@ -9,7 +9,7 @@ use super::{
     simulate::{self, Curve, Inputs},
 };
 use crate::{
-    experiment::{Lab, Values, point, runs, table},
+    experiment::{Lab, Values, runs, table},
     record::{Chart, Point, Role, Series, Table},
 };
 
@@ -108,8 +108,8 @@ fn rates(found: &Found, curves: &[Curve], residuals: &[Residual]) -> Chart {
     let mut all = Vec::new();
     for subject in &SUBJECTS {
         let with_core = found.threads.iter().filter(|&&threads| threads <= found.cores);
-        let points = with_core
-            .filter_map(|&threads| point(threads as f64, found.rates.of(subject.name, &at(threads))));
+        let points =
+            with_core.filter_map(|&threads| found.rates.point(threads as f64, subject.name, &at(threads)));
         all.push(Series {
             name: format!("{}, measured", subject.name),
             role: Role::Measured,
@@ -157,7 +157,7 @@ fn oversubscribed(found: &Found, crowded: &Values) -> Chart {
     let line = |subject: &super::Subject| {
         let full = Point::at(found.cores as f64, 1.0);
         let more = found.threads.iter().filter(|&&threads| threads > found.cores);
-        let more = more.filter_map(|&threads| point(threads as f64, crowded.of(subject.name, &at(threads))));
+        let more = more.filter_map(|&threads| crowded.point(threads as f64, subject.name, &at(threads)));
         Series {
             name: subject.name.to_owned(),
             role: Role::Measured,

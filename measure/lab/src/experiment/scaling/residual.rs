@@ -131,7 +131,7 @@ pub fn chart(residuals: &[Residual]) -> Option<Chart> {
     let bar = |(x, residual): (usize, &Residual)| {
         let ((measured, _), (_, (low, high))) = (residual.measured, residual.simulated);
         let percent = |rate: f64| (rate / measured - 1.0) * 100.0;
-        Point { x: x as f64, y: residual.error() * 100.0, low: Some(percent(low)), high: Some(percent(high)) }
+        Point::at(x as f64, residual.error() * 100.0).between(percent(low), percent(high))
     };
     let points: Vec<Point> = residuals.iter().enumerate().map(bar).collect();
     let place = |residual: &Residual| format!("{}, {}", residual.name, at(residual.threads));

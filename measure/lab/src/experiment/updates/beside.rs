@@ -13,7 +13,7 @@ use crate::{
     Error, contender,
     data::Set,
     experiment::{
-        Lab, Mark, Marked, Values, interval_text, point, rates, runs, table,
+        Lab, Mark, Marked, Values, interval_text, rates, runs, table,
         validity::{self, Heard, gather_fields},
     },
     known::Known,
@@ -312,7 +312,7 @@ fn report(lab: &mut Lab, names: &[Name], rates: &[u32], (case, workers): (&str, 
             }
         }
         let points = places.iter().enumerate();
-        let points = points.filter_map(|(x, at)| point(x as f64, found.rates.of(name, at)));
+        let points = points.filter_map(|(x, at)| found.rates.point(x as f64, name, at));
         series.push(Series { name: name.to_owned(), role: Role::Measured, points: points.collect() });
     }
     let mut title = format!("Queries beside updates: {case}");
