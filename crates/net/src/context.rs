@@ -80,6 +80,12 @@ impl Now {
     }
 }
 
+/// Nanoseconds of the wall clock since 1970, as it is now and not when the turn began; they fit until the year 2554.
+pub(crate) fn wall_nanoseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs().wrapping_mul(1_000_000_000) + u64::from(since.subsec_nanos())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

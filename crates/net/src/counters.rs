@@ -106,6 +106,8 @@ sync::counters! {
     upstream_streams_open,
     /// Messages that came by them.
     upstream_messages,
+    /// Queries that were lost with their batch when the service panicked, or before another was made. Those over TCP are counted nowhere else.
+    queries_lost,
     /// Times the service panicked; the batch was lost, the worker went on with a new one.
     service_panics,
 }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use sync::random::Unguessable;
 
 use crate::admit::Admission;
-use crate::context::{Context, Now};
+use crate::context::{Address, Context, Now};
 use crate::counters::Counters;
 use crate::inbox::{Inbox, Sink, Waker};
-use crate::later::{Asker, Found, Later, Path, RowId};
+use crate::later::{Asker, Found, GivenUp, Later, Mark, Path, RowId};
 use crate::stream::{Messages, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, Streams};
-use crate::tap::Tap;
+use crate::tap::{Tap, TapEnd};
 use crate::ticket::{Refused, Ticket};
 use crate::timer::{TimerId, Timers};
 use crate::token::ConnectionId;
@@ -37,8 +37,8 @@ pub(crate) enum Source {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reply {
     pub(crate) path: Path,
-    /// The row, if the tap was told of the query.
-    pub(crate) tapped: Option<u32>,
+    /// The mark of its row, if the tap was told of the query.
+    pub(crate) mark: Option<Mark>,
     pub(crate) start: u32,
     pub(crate) octets: u32,
 }
@@ -65,8 +65,8 @@ impl Replies {
         &mut self.area[self.filled..][..octets]
     }
 
-    fn push(&mut self, path: Path, tapped: Option<u32>, octets: usize) {
-        self.list.push(Reply { path, tapped, start: self.filled as u32, octets: octets as u32 });
+    fn push(&mut self, path: Path, mark: Option<Mark>, octets: usize) {
+        self.list.push(Reply { path, mark, start: self.filled as u32, octets: octets as u32 });
         self.filled += octets;
     }
 
@@ -82,6 +82,18 @@ impl Replies {
         self.list.clear();
         self.filled = 0;
     }
+}
+
+/// An item of a batch that is to be answered later.
+pub(crate) struct Postponed<'q> {
+    /// Of the batch.
+    pub(crate) index: usize,
+    pub(crate) query: &'q [u8],
+    pub(crate) context: &'q Context,
+    pub(crate) peer: Address,
+    pub(crate) source: Source,
+    /// Octets that its response may have.
+    pub(crate) room: usize,
 }
 
 /// A stream that is to begin.
@@ -177,21 +189,52 @@ impl<M> Core<M> {
         }
     }
 
+    /// As `end`, for a row that gets no response in a record of the tap.
+    pub(crate) fn end_unanswered(&mut self, row: RowId, end: TapEnd) -> Option<Path> {
+        self.tap.ended(self.later.take_mark(row), end);
+        self.end(row)
+    }
+
     /// A ticket is dropped, or replied to with nothing.
     pub(crate) fn drop_row(&mut self, row: RowId) {
-        if self.end(row).is_some() {
+        if self.end_unanswered(row, TapEnd::Dropped).is_some() {
             self.counters.later_dropped.add(1);
+        }
+    }
+
+    /// The connection at `index` is closed: its rows are gone.
+    pub(crate) fn abandon(&mut self, index: u32) {
+        let Self { later, tap, gone, .. } = self;
+        later.abandon(index, |row| {
+            gone.push(row.key);
+            tap.ended(row.mark, TapEnd::Gone);
+        });
+    }
+
+    /// The oldest row, if it is too old, is gone.
+    pub(crate) fn expire_row(&mut self, now: Instant) -> Option<GivenUp> {
+        let row = self.later.expire(now)?;
+        self.counters.later_expired.add(1);
+        self.gone.push(row.key);
+        self.tap.ended(row.mark, TapEnd::Gone);
+        Some(row)
+    }
+
+    /// The worker ends, and answers none of those who still wait.
+    pub(crate) fn end_rows(&mut self) {
+        while let Some(row) = self.later.give_up_oldest() {
+            self.tap.ended(row.mark, TapEnd::Gone);
         }
     }
 
     /// Begins a stream in the place of a row; closes the connection where there may be no other.
     pub(crate) fn stream_row(&mut self, row: RowId, messages: Box<dyn Messages>) -> Option<ConnectionId> {
+        let mark = self.later.take_mark(row);
         let Some(Path::Connection { id, .. }) = self.end(row) else { return None };
         self.counters.later_streamed.add(1);
-        match self.begin_stream(id, messages) {
-            Ok(()) => None,
-            Err(_) => Some(id),
-        }
+        let is_begun = self.begin_stream(id, messages).is_ok();
+        self.tap.ended(mark, if is_begun { TapEnd::Stream } else { TapEnd::Dropped });
+        (!is_begun).then_some(id)
     }
 
     fn begin_stream(
@@ -217,11 +260,11 @@ impl<M> Core<M> {
         if !self.replies.has_room(octets.len()) {
             return false;
         }
-        let tapped = self.later.tapped(row);
+        let mark = self.later.take_mark(row);
         if let Some(path) = self.end(row) {
             self.counters.later_replied.add(1);
             self.replies.room(octets.len()).copy_from_slice(octets);
-            self.replies.push(path, tapped, octets.len());
+            self.replies.push(path, mark, octets.len());
         }
         true
     }
@@ -304,12 +347,14 @@ impl<'a, M> Driver<'a, M> {
         let octets = write(self.core.replies.room(room));
         debug_assert!(octets <= room, "a reply is longer than its room");
         let row = ticket.use_up();
-        let tapped = self.core.later.tapped(row);
         if octets == 0 || octets > room {
             self.core.drop_row(row);
-        } else if let Some(path) = self.core.end(row) {
+            return Ok(());
+        }
+        let mark = self.core.later.take_mark(row);
+        if let Some(path) = self.core.end(row) {
             self.core.counters.later_replied.add(1);
-            self.core.replies.push(path, tapped, octets);
+            self.core.replies.push(path, mark, octets);
         }
         Ok(())
     }
@@ -342,7 +387,7 @@ impl<'a, M> Driver<'a, M> {
             Some(Path::Connection { id, .. }) => match self.core.begin_stream(id, messages) {
                 Ok(()) => {
                     let row = ticket.use_up();
-                    self.core.end(row);
+                    self.core.end_unanswered(row, TapEnd::Stream);
                     self.core.counters.later_streamed.add(1);
                     Ok(())
                 }
@@ -380,13 +425,11 @@ impl<'a, M> Driver<'a, M> {
     /// A ticket for an item of a batch.
     pub(crate) fn later(
         &mut self,
-        source: Source,
-        context: &Context,
-        peer: crate::Address,
+        asked: &Postponed<'_>,
         key: u64,
         is_proved: bool,
-        room: usize,
     ) -> Result<Ticket, Refused> {
+        let Postponed { index, query, context, peer, source, room } = *asked;
         let path = match source {
             Source::Datagrams(port) => Path::Datagram { port, peer, local: context.local },
             Source::Connection(id) => Path::Connection { id, tag: 0 },
@@ -397,9 +440,13 @@ impl<'a, M> Driver<'a, M> {
             Ok(row) => {
                 self.core.counters.later_tickets.add(1);
                 self.core.counters.later_open.add(1);
+                let mark = self.core.tap.later(index, row, context, query);
+                if let Some(mark) = mark {
+                    self.core.later.mark(mark);
+                }
                 let is_stream = matches!(source, Source::Connection(_));
-                // What the tap is to see goes by the worker.
-                let path = (!is_stream && self.core.tap.wants().is_none()).then_some(path);
+                // What the tap is told of goes by the worker.
+                let path = (!is_stream && mark.is_none()).then_some(path);
                 Ok(Ticket::new(Arc::clone(&self.core.sink), row, room, is_stream, path))
             }
             Err(refused) => {
@@ -419,5 +466,68 @@ impl<'a, M> Driver<'a, M> {
             Source::Datagrams(_) => Err((Refused::Transport, messages)),
             Source::Connection(id) => self.core.begin_stream(id, messages),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use rustix::event::epoll;
+    use sync::tap::{Wants, ring};
+
+    use super::*;
+    use crate::admit::TcpLimits;
+    use crate::later::LATER_AGE_MAX;
+    use crate::tap::{TapRecord, Tapped};
+
+    const WHOLE: Wants = Wants { one_in: 1, query_octets: u16::MAX, response_octets: u16::MAX };
+
+    /// What comes of time and of the end, which no test waits for.
+    #[test]
+    fn the_tap_is_told_of_rows_that_nobody_answers() {
+        let epoll: Arc<OwnedFd> = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
+        let counters = Arc::new(Counters::default());
+        let (writer, tap) = ring(4096);
+        let mut core = Core::<()>::new(
+            0,
+            Arc::new([Arc::new(Inbox::new().unwrap())]),
+            Arc::new(Admission::new(&TcpLimits::default(), 1)),
+            Arc::clone(&counters),
+            Upstream::new(epoll, 1, Arc::clone(&counters)).unwrap(),
+            Tap::new(writer).unwrap(),
+        )
+        .unwrap();
+        let mut reader = tap.attach(WHOLE).unwrap();
+        core.tap.look();
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let rows = [0, 1, 2, 3].map(|age| {
+            let row = core.later.add(Asker::of_test(1), 7, start + age * second).unwrap();
+            if age != 1 {
+                core.later.mark(Mark { row, one_in: 1, transport: crate::Transport::Udp });
+            }
+            row
+        });
+        let now = start + LATER_AGE_MAX + second;
+        assert!(core.expire_row(now).is_some() && core.expire_row(now).is_some());
+        assert_eq!((core.expire_row(now), &core.gone[..]), (None, &[7, 7][..]));
+        core.drop_row(rows[2]);
+        // Each of these has ended before.
+        core.drop_row(rows[0]);
+        core.drop_row(rows[2]);
+        core.end_rows();
+        core.end_rows();
+        let mut octets = Vec::new();
+        let records = std::iter::from_fn(|| reader.read(&mut octets).then(|| octets.clone()));
+        let told: Vec<_> = records
+            .map(|octets| {
+                let record = TapRecord::read(&octets).unwrap();
+                assert_eq!(record.outcome, Tapped::Ended);
+                (record.row.unwrap().index, record.end.unwrap())
+            })
+            .collect();
+        let of = |place: usize| rows[place].index();
+        assert_eq!(told, [(of(0), TapEnd::Gone), (of(2), TapEnd::Dropped), (of(3), TapEnd::Gone)]);
+        assert_eq!(counters.read().later_expired, 2);
     }
 }

@@ -104,12 +104,13 @@ impl<S: Service> Serve for Host<S> {
     #[inline]
     fn serve(&mut self, batch: Batch<'_>) -> Result<Offered, Panicked> {
         let mut queries = Queries::new(batch);
-        self.call(|service, driver| service.queries(&mut queries, driver))?;
-        if let Some(wants) = self.core.tap.wants() {
-            let Core { tap, later, .. } = &mut self.core;
-            tap.batch(&queries, wants, later);
+        self.core.tap.begin(queries.len());
+        let outcome = self.call(|service, driver| service.queries(&mut queries, driver));
+        if outcome.is_err() {
+            self.core.counters.queries_lost.add(queries.lose() as u64);
         }
-        Ok(queries.offered())
+        self.core.tap.end(&queries);
+        outcome.map(|()| queries.offered())
     }
 
     fn open(&self, index: u32) -> Open {
@@ -123,7 +124,7 @@ impl<S: Service> Serve for Host<S> {
             self.core.streams.abandon(id);
         }
         if open.is_any() {
-            self.core.later.abandon(id.index, &mut self.core.gone);
+            self.core.abandon(id.index);
         }
     }
 

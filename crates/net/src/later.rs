@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use crate::context::Address;
+use crate::context::{Address, Transport};
 use crate::ticket::Refused;
 use crate::token::ConnectionId;
 
@@ -44,6 +44,19 @@ impl RowId {
     pub(crate) fn index(self) -> u32 {
         self.index
     }
+
+    pub(crate) fn generation(self) -> u32 {
+        self.generation
+    }
+}
+
+/// Says of a row that the tap was told of its query, and has to be told what becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) row: RowId,
+    /// One query in so many was told then.
+    pub(crate) one_in: u32,
+    pub(crate) transport: Transport,
 }
 
 /// The way back to a client: opaque to all but the back end.
@@ -88,8 +101,18 @@ struct Row {
     by_connection: Links,
     state: State,
     is_proved: bool,
-    /// Whether the tap was told of the query.
-    is_tapped: bool,
+    /// See [`Mark`].
+    transport: Transport,
+    /// See [`Mark`]; 0 where the tap was not told of the query, or was told what became of it.
+    told_one_in: u32,
+}
+
+impl Row {
+    fn take_mark(&mut self, index: u32) -> Option<Mark> {
+        let one_in = std::mem::take(&mut self.told_one_in);
+        let row = RowId { index, generation: self.generation };
+        (one_in > 0).then_some(Mark { row, one_in, transport: self.transport })
+    }
 }
 
 const _: () = assert!(size_of::<Row>() <= 128);
@@ -123,6 +146,26 @@ pub(crate) struct Asker {
     pub(crate) path: Path,
     pub(crate) prefix: IpAddr,
     pub(crate) is_proved: bool,
+}
+
+#[cfg(test)]
+impl Asker {
+    /// A client of datagrams.
+    pub(crate) fn of_test(host: u8) -> Self {
+        let peer = Address::v4([192, 0, 2, host], 53);
+        let path = Path::Datagram { port: 0, peer, local: Address::NONE };
+        Self { path, prefix: peer.ip(), is_proved: true }
+    }
+}
+
+/// A row whose client is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GivenUp {
+    /// The service's.
+    pub(crate) key: u64,
+    /// The connection that the client had.
+    pub(crate) connection: Option<ConnectionId>,
+    pub(crate) mark: Option<Mark>,
 }
 
 /// How a ticket found its row.
@@ -234,7 +277,8 @@ impl Later {
             by_connection,
             state,
             is_proved,
-            is_tapped: false,
+            transport: Transport::Udp,
+            told_one_in: 0,
         };
         match self.rows.get_mut(index as usize) {
             Some(place) => *place = row,
@@ -269,17 +313,20 @@ impl Later {
         Some(found)
     }
 
-    /// The tap was told of the query of row `index`.
-    pub(crate) fn mark_tapped(&mut self, index: u32) {
-        if let Some(row) = self.rows.get_mut(index as usize) {
-            row.is_tapped = true;
+    /// The tap was told of the query of a row.
+    pub(crate) fn mark(&mut self, mark: Mark) {
+        if let Some(row) = self.row_mut(mark.row) {
+            (row.transport, row.told_one_in) = (mark.transport, mark.one_in);
         }
     }
 
-    /// The number of a row, if the tap was told of its query.
-    pub(crate) fn tapped(&self, id: RowId) -> Option<u32> {
-        let row = self.rows.get(id.index as usize)?;
-        (row.is_tapped && row.generation == id.generation).then_some(id.index)
+    /// The mark of a row. It is gone by that, so that nothing is told twice.
+    pub(crate) fn take_mark(&mut self, id: RowId) -> Option<Mark> {
+        self.row_mut(id)?.take_mark(id.index)
+    }
+
+    fn row_mut(&mut self, id: RowId) -> Option<&mut Row> {
+        self.rows.get_mut(id.index as usize).filter(|row| row.generation == id.generation)
     }
 
     /// The way back of a row that waits.
@@ -288,30 +335,28 @@ impl Later {
         (row.state == State::Waiting).then_some(row.path)
     }
 
-    /// The connection at `index` is closed: its rows are gone. Their keys go to `gone`.
-    pub(crate) fn abandon(&mut self, index: u32, gone: &mut Vec<u64>) {
-        while let Some(row) = self.rows.get(self.open(index).first as usize) {
-            gone.push(row.key);
-            self.give_up(self.open(index).first);
+    /// The connection at `index` is closed: its rows are gone, each of which is told.
+    pub(crate) fn abandon(&mut self, index: u32, mut tell: impl FnMut(GivenUp)) {
+        while let Some(row) = self.give_up(self.open(index).first) {
+            tell(row);
         }
         if let Some(open) = self.open.get_mut(index as usize) {
             *open = Open::default();
         }
     }
 
-    /// The oldest row, if it is too old, is gone: its key, and the connection it was of.
-    pub(crate) fn expire(&mut self, now: Instant) -> Option<(u64, Option<ConnectionId>)> {
+    /// The oldest row that waits, if it is too old, is gone.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<GivenUp> {
         let row = self.rows.get(self.oldest as usize)?;
         if now.saturating_duration_since(row.arrived) < LATER_AGE_MAX {
             return None;
         }
-        let connection = match row.path {
-            Path::Connection { id, .. } => Some(id),
-            Path::Datagram { .. } => None,
-        };
-        let key = row.key;
-        self.give_up(self.oldest);
-        Some((key, connection))
+        self.give_up_oldest()
+    }
+
+    /// The oldest row that waits is gone.
+    pub(crate) fn give_up_oldest(&mut self) -> Option<GivenUp> {
+        self.give_up(self.oldest)
     }
 
     /// When `expire` has something to do next.
@@ -319,10 +364,17 @@ impl Later {
         self.rows.get(self.oldest as usize).map(|row| row.arrived + LATER_AGE_MAX)
     }
 
-    /// The row's client is gone.
-    fn give_up(&mut self, index: u32) {
+    /// The client of the row, if it is one, is gone.
+    fn give_up(&mut self, index: u32) -> Option<GivenUp> {
+        let row = self.rows.get_mut(index as usize)?;
+        row.state = State::Gone;
+        let connection = match row.path {
+            Path::Connection { id, .. } => Some(id),
+            Path::Datagram { .. } => None,
+        };
+        let given_up = GivenUp { key: row.key, connection, mark: row.take_mark(index) };
         self.leave(index);
-        self.rows[index as usize].state = State::Gone;
+        Some(given_up)
     }
 
     /// Takes a row that waits out of the lists.
@@ -433,7 +485,7 @@ mod tests {
         assert_eq!(later.end(rows[2]), Some(Found::Waiting(tcp(3, 1).path)));
         assert_eq!(later.open(3).tickets, 4);
         let mut gone = Vec::new();
-        later.abandon(3, &mut gone);
+        later.abandon(3, |row| gone.push(row.key));
         gone.sort_unstable();
         assert_eq!((gone, later.open(3).tickets, later.count()), (vec![0, 1, 3, 4], 0, 5));
         assert_eq!(later.path(rows[0]), None);
@@ -453,10 +505,33 @@ mod tests {
         assert_eq!(later.next_deadline(), Some(start + LATER_AGE_MAX));
         assert_eq!(later.expire(start + LATER_AGE_MAX - Duration::from_millis(1)), None);
         let now = start + LATER_AGE_MAX;
-        assert_eq!(later.expire(now), Some((1, Some(ConnectionId { index: 0, generation: 0 }))));
+        let connection = Some(ConnectionId { index: 0, generation: 0 });
+        assert_eq!(later.expire(now), Some(GivenUp { key: 1, connection, mark: None }));
         assert_eq!(later.expire(now), None);
-        assert_eq!(later.expire(now + Duration::from_secs(1)), Some((2, None)));
+        let second = GivenUp { key: 2, connection: None, mark: None };
+        assert_eq!(later.expire(now + Duration::from_secs(1)), Some(second));
         assert_eq!((later.count(), later.datagrams()), (2, 0));
         assert_eq!(later.end(first), Some(Found::Gone));
+    }
+
+    #[test]
+    fn a_mark_is_of_one_query_and_taken_once() {
+        let (mut later, now) = (Later::new(), Instant::now());
+        let mark = |row| Mark { row, one_in: 7, transport: Transport::Tcp };
+        let first = later.add(tcp(3, 1), 1, now).unwrap();
+        later.mark(mark(first));
+        assert_eq!(later.take_mark(first), Some(mark(first)));
+        assert_eq!(later.take_mark(first), None);
+        later.mark(mark(first));
+        later.end(first);
+        // The same place, and the next query: nothing that was said of the one before is of it.
+        let second = later.add(tcp(3, 1), 2, now).unwrap();
+        assert_eq!(second.index(), first.index());
+        later.mark(mark(first));
+        assert_eq!((later.take_mark(first), later.take_mark(second)), (None, None));
+        later.mark(mark(second));
+        let mut gone = Vec::new();
+        later.abandon(3, |row| gone.push(row.mark));
+        assert_eq!((gone, later.take_mark(second)), (vec![Some(mark(second))], None));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use sync::tap::RING_OCTETS;
+
 use crate::admit::TcpLimits;
 use crate::affinity::Pin;
 use crate::udp::Backend;
@@ -31,6 +33,9 @@ pub struct Listen {
     pub fast_open: u16,
     /// Limits of TCP; they can be changed while running.
     pub tcp: TcpLimits,
+    /// Octets of each worker's ring of what its tap tells ([`crate::Running::taps`]), raised to a power of two; taken when the first reader comes. Too small
+    /// loses records whenever the reader is held up.
+    pub tap_octets: usize,
 }
 
 /// How the system picks the worker of a packet or connection among those that listen at its address.
@@ -67,6 +72,7 @@ impl Default for Listen {
             free_bind: false,
             fast_open: FAST_OPEN_QUEUE,
             tcp: TcpLimits::default(),
+            tap_octets: RING_OCTETS,
         }
     }
 }

@@ -11,7 +11,7 @@
 //! since in other back ends (UMEM of AF_XDP, rings of provided buffers) the kernel writes to neighbours meanwhile.
 
 use crate::context::{Context, Now, Session};
-use crate::driver::{Driver, Source};
+use crate::driver::{Driver, Postponed, Source};
 use crate::stream::Messages;
 use crate::ticket::{Refused, Ticket};
 
@@ -20,15 +20,10 @@ pub(crate) type Outcome = u32;
 
 /// Nothing is sent: the state an item begins in.
 pub(crate) const DROPPED: Outcome = 0;
-/// Somebody holds a ticket; the other bits are the row in the worker's table.
-const LATER: Outcome = 1 << 31;
+/// Somebody holds a ticket.
+pub(crate) const LATER: Outcome = 1 << 31;
 /// Messages are pulled.
 pub(crate) const STREAM: Outcome = 1 << 30;
-
-/// The row of an item that is answered later.
-pub(crate) fn row_of(outcome: Outcome) -> Option<u32> {
-    (outcome & LATER != 0).then_some(outcome & !LATER)
-}
 
 /// The octets to send of an item; 0 for none.
 #[inline]
@@ -52,6 +47,13 @@ pub(crate) struct Rooms {
     pub(crate) prefix: usize,
     /// Octets of a room.
     pub(crate) octets: usize,
+}
+
+/// An item, and where the room of its response begins with the octets before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    index: usize,
+    start: usize,
 }
 
 /// The parts of a batch, as a back end has them.
@@ -159,6 +161,7 @@ impl<'a> Queries<'a> {
         let span = *batch.spans.get(index)?;
         let start = self.cursor - batch.rooms.stride + batch.rooms.prefix;
         Some(Item {
+            index,
             query: &batch.received[span.start as usize..][..span.octets as usize],
             context: &batch.contexts[index.min(batch.contexts.len() - 1)],
             room: batch.area.get_mut(start..start + batch.rooms.octets)?,
@@ -189,19 +192,35 @@ impl<'a> Queries<'a> {
             .for_each(|outcome| *outcome = DROPPED);
     }
 
-    /// Query, context, outcome and response of each item that the service was offered.
-    pub(crate) fn for_each(&self, mut act: impl FnMut(&[u8], &Context, Outcome, &[u8])) {
-        let (batch, mut cursor) = (&self.batch, 0);
-        for index in 0..self.offered().0 {
-            let (outcome, rooms) = (batch.outcomes[index], batch.rooms);
-            let octets = octets_of(outcome);
-            let start = cursor + rooms.prefix;
-            act(self.query(index), self.context(index), outcome, &batch.area[start..][..octets]);
-            cursor += rooms.stride;
-            if rooms.stride == 0 && octets > 0 {
-                cursor += rooms.prefix + octets;
-            }
-        }
+    /// The service panicked, and nothing is sent but what was promised: takes back what was said of all other items. How many those are.
+    #[cold]
+    pub(crate) fn lose(&mut self) -> usize {
+        self.rewind();
+        self.batch.outcomes.iter().filter(|outcome| **outcome < STREAM).count()
+    }
+
+    /// The place of item `index`, from that of one before it; that of the first is the default.
+    pub(crate) fn place(&self, index: usize, before: Place) -> Place {
+        let rooms = self.batch.rooms;
+        let passed = &self.batch.outcomes[before.index..index];
+        let octets = if rooms.stride > 0 {
+            passed.len() * rooms.stride
+        } else {
+            let responses = passed.iter().map(|outcome| octets_of(*outcome)).filter(|octets| *octets > 0);
+            responses.map(|octets| rooms.prefix + octets).sum()
+        };
+        Place { index, start: before.start + octets }
+    }
+
+    /// Outcome and response of the item at `place`.
+    pub(crate) fn outcome(&self, place: Place) -> (Outcome, &[u8]) {
+        let outcome = self.batch.outcomes[place.index];
+        let response = match octets_of(outcome) {
+            // Behind the last response there may be no octet left.
+            0 => &[],
+            octets => &self.batch.area[place.start + self.batch.rooms.prefix..][..octets],
+        };
+        (outcome, response)
     }
 
     /// How many items the service was offered, and how many octets of the area it has used.
@@ -244,6 +263,7 @@ pub struct Item<'q> {
     /// Where to write the response. Its length is the most that may be sent, its content is left over from earlier
     /// queries.
     pub room: &'q mut [u8],
+    index: usize,
     session: &'q Session,
     source: Source,
     outcome: &'q mut Outcome,
@@ -283,9 +303,16 @@ impl Item<'_> {
         if *self.outcome >= STREAM {
             return Err(Refused::Connection);
         }
-        let peer = self.context.peer(self.session);
-        let ticket = driver.later(self.source, self.context, peer, key, is_proved, self.rooms.octets)?;
-        *self.outcome = LATER | ticket.row().index();
+        let asked = Postponed {
+            index: self.index,
+            query: self.query,
+            context: self.context,
+            peer: self.context.peer(self.session),
+            source: self.source,
+            room: self.rooms.octets,
+        };
+        let ticket = driver.later(&asked, key, is_proved)?;
+        *self.outcome = LATER;
         Ok(ticket)
     }
 

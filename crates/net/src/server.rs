@@ -12,7 +12,6 @@ use std::{io, iter};
 
 use rustix::event::epoll;
 use rustix::net::sockopt;
-use sync::tap::RING_OCTETS;
 
 use crate::admit::{Admission, TcpLimits};
 use crate::affinity;
@@ -51,6 +50,7 @@ pub struct Server {
     backend: Backend,
     admission: Arc<Admission>,
     stop: Arc<Stop>,
+    tap_octets: usize,
 }
 
 impl Server {
@@ -85,7 +85,17 @@ impl Server {
         let prepare = |sockets| Prepared::new(sockets, &stop).map_err(event);
         let prepared = sockets.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
         let admission = Arc::new(Admission::new(&listen.tcp, workers));
-        Ok(Self { prepared, watched, listeners, groups, cpus, backend: listen.backend, admission, stop })
+        Ok(Self {
+            prepared,
+            watched,
+            listeners,
+            groups,
+            cpus,
+            backend: listen.backend,
+            admission,
+            stop,
+            tap_octets: listen.tap_octets,
+        })
     }
 
     /// What is listened on.
@@ -134,7 +144,7 @@ impl Server {
             let counters = Arc::new(Counters::default());
             running.counters.push(Arc::clone(&counters));
             let (service, factory, backend) = (factory(index), Arc::clone(&factory), self.backend);
-            let (writer, tap) = sync::tap::ring(RING_OCTETS);
+            let (writer, tap) = sync::tap::ring(self.tap_octets);
             running.taps.push(tap);
             let core = Core::new(
                 index,
@@ -142,7 +152,7 @@ impl Server {
                 Arc::clone(&running.admission),
                 Arc::clone(&counters),
                 Upstream::new(Arc::clone(&prepared.epoll), workers, Arc::clone(&counters))?,
-                Tap::new(writer),
+                Tap::new(writer)?,
             )?;
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
             let run = move || {

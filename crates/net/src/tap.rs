@@ -1,223 +1,213 @@
 //! The tap: what was asked and answered, told to one other thread, for logs and statistics.
 //!
-//! A record, numbers in little-endian order:
-//!
-//! ```text
-//!  0 outcome   1 transport   2 flags (1: proved, 2: early)   3 zero
-//!  4 row of the ticket: joins a query that is answered later with its response; all ones for none
-//!  8 seconds of the wall clock since 1970 (8 octets)
-//! 16 octets of the query   18 of the response   20 how many of the query follow   22 of the response
-//! 24 client: 4 or 6, zero, port (2), address (16)     44 local address, likewise
-//! 64 query, response
-//! ```
-//!
-//! A response that is made later is a record of its own, without the query and the addresses.
+//! A query that is answered later is told when its ticket is made: then it is known whether its reply has to go by the worker. Its row is
+//! *marked* if the ring had room for that, and each mark is taken once: by the response, a record of its own without the query and
+//! the addresses, or by a record that says that there is none.
 
+mod record;
+mod sample;
+
+use sync::random::Random;
 use sync::tap::{Wants, Writer};
 
-use crate::context::{Address, Transport};
-use crate::later::Later;
-use crate::queries::{DROPPED, STREAM, octets_of, row_of};
-use crate::{Context, Now, Queries};
-
-const HEAD_OCTETS: usize = 64;
-
-/// No row.
-const NONE: u32 = u32::MAX;
-
-/// What became of a query, in a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tapped {
-    /// No response was sent.
-    Dropped,
-    /// The response is in the record.
-    Answered,
-    /// The response is in a record to come, of the same row, if its client waits until then.
-    Later,
-    /// It is answered by many messages, which are not recorded.
-    Stream,
-    /// The record is that of a response made later.
-    LateResponse,
-}
-
-/// A record as read.
-#[derive(Clone, Copy, Debug)]
-pub struct TapRecord<'r> {
-    /// What it is about.
-    pub outcome: Tapped,
-    /// How the query came.
-    pub transport: Transport,
-    /// See [`Context::is_proved`].
-    pub is_proved: bool,
-    /// See [`Context::is_early`].
-    pub is_early: bool,
-    /// The row that joins a query and its late response. Rows are used again: it is the last query of that row.
-    pub row: Option<u32>,
-    /// Seconds since 1970.
-    pub wall: u64,
-    /// Who asked.
-    pub client: Address,
-    /// Where it was sent to.
-    pub local: Address,
-    /// How long the query is.
-    pub query_octets: u16,
-    /// How long the response is; 0 for none.
-    pub response_octets: u16,
-    /// As much of the query as was wanted.
-    pub query: &'r [u8],
-    /// As much of the response as was wanted.
-    pub response: &'r [u8],
-}
-
-impl<'r> TapRecord<'r> {
-    /// Reads a record; `None` if it is none.
-    #[must_use]
-    pub fn read(record: &'r [u8]) -> Option<Self> {
-        let (head, rest) = record.split_first_chunk::<HEAD_OCTETS>()?;
-        let short = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
-        let (query, rest) = rest.split_at_checked(usize::from(short(20)))?;
-        let row = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-        let outcome = match head[0] {
-            0 => Tapped::Dropped,
-            1 => Tapped::Answered,
-            2 => Tapped::Later,
-            3 => Tapped::Stream,
-            4 => Tapped::LateResponse,
-            _ => return None,
-        };
-        let transport = match head[1] {
-            0 => Transport::Udp,
-            1 => Transport::Tcp,
-            2 => Transport::Tls,
-            3 => Transport::Https,
-            4 => Transport::Quic,
-            _ => return None,
-        };
-        Some(Self {
-            outcome,
-            transport,
-            is_proved: head[2] & 1 != 0,
-            is_early: head[2] & 2 != 0,
-            row: (row != NONE).then_some(row),
-            wall: u64::from_le_bytes(std::array::from_fn(|index| head[8 + index])),
-            client: read_address(&head[24..44]),
-            local: read_address(&head[44..]),
-            query_octets: short(16),
-            response_octets: short(18),
-            query,
-            response: rest.get(..usize::from(short(22)))?,
-        })
-    }
-}
-
-fn read_address(octets: &[u8]) -> Address {
-    let port = u16::from_le_bytes([octets[2], octets[3]]);
-    match octets[0] {
-        4 => Address::v4(std::array::from_fn(|index| octets[4 + index]), port),
-        _ => Address::v6(std::array::from_fn(|index| octets[4 + index]), port, 0),
-    }
-}
-
-fn write_address(address: Address, octets: &mut [u8]) {
-    octets[2..4].copy_from_slice(&address.port().to_le_bytes());
-    match address.ip() {
-        std::net::IpAddr::V4(ip) => {
-            octets[0] = 4;
-            octets[4..8].copy_from_slice(&ip.octets());
-        }
-        std::net::IpAddr::V6(ip) => {
-            octets[0] = 6;
-            octets[4..20].copy_from_slice(&ip.octets());
-        }
-    }
-}
+use crate::context::{Address, NO_IDLE, wall_nanoseconds};
+use crate::later::{Mark, RowId};
+use crate::queries::{DROPPED, LATER, Place, STREAM};
+use crate::{Context, Queries};
+use record::{HEAD_OCTETS, Head};
+pub use record::{TapEnd, TapRecord, TapRow, Tapped};
+use sample::Sample;
 
 /// A worker's side.
 pub(crate) struct Tap {
     writer: Writer,
-    /// Items until the next that is told.
-    skip: u32,
+    /// What the reader wants, as it was when the turn or the batch at hand began: what marks rows and what asks for marks go by the same.
+    wants: Option<Wants>,
+    sample: Sample,
+    /// Whether items of the batch at hand are told.
+    tells: bool,
+    /// The sample as far as it is known already: to the item of the batch at hand that asked for a ticket last.
+    ahead: Sample,
+    asked_last: usize,
+    /// When the batch at hand was taken off its socket, if items of it are told: see [`TapRecord::taken`].
+    taken: u64,
 }
 
 impl Tap {
-    pub(crate) fn new(writer: Writer) -> Self {
-        Self { writer, skip: 0 }
+    pub(crate) fn new(writer: Writer) -> std::io::Result<Self> {
+        let sample = Sample::new(Random::from_system()?);
+        Ok(Self { writer, wants: None, ahead: sample.clone(), asked_last: 0, sample, tells: false, taken: 0 })
+    }
+
+    /// Looks at what the reader wants.
+    #[inline]
+    pub(crate) fn look(&mut self) {
+        self.wants = self.writer.wants();
     }
 
     /// What the reader wants, if there is one.
     #[inline]
     pub(crate) fn wants(&self) -> Option<Wants> {
-        self.writer.wants()
+        self.wants
     }
 
-    /// Tells of a batch that the service was called for. Rows of what is answered later are marked.
+    /// A batch of so many items is about to be answered.
+    #[inline]
+    pub(crate) fn begin(&mut self, items: usize) {
+        self.look();
+        if let Some(wants) = self.wants
+            && (wants.one_in != self.sample.one_in || self.sample.before < items as u64)
+        {
+            self.begin_telling(wants, items);
+        }
+    }
+
     #[cold]
-    pub(crate) fn batch(&mut self, queries: &Queries<'_>, wants: Wants, later: &mut Later) {
-        queries.for_each(|query, context, outcome, response| {
-            if self.skip > 0 {
-                self.skip -= 1;
-                return;
-            }
-            self.skip = wants.one_in.saturating_sub(1);
-            let row = row_of(outcome);
-            if let Some(row) = row {
-                later.mark_tapped(row);
-            }
-            let kind = match outcome {
-                DROPPED => 0,
-                STREAM => 3,
-                _ if row.is_some() => 2,
-                _ => 1,
+    fn begin_telling(&mut self, wants: Wants, items: usize) {
+        if wants.one_in != self.sample.one_in {
+            self.sample.begin(wants.one_in);
+        }
+        self.tells = self.sample.before < items as u64;
+        if self.tells {
+            self.taken = wall_nanoseconds();
+            (self.ahead, self.asked_last) = (self.sample.clone(), 0);
+        }
+    }
+
+    /// Item `index` of the batch at hand is answered later: tells of it if it is to be told. The mark for its row, if it was.
+    #[inline]
+    pub(crate) fn later(
+        &mut self,
+        index: usize,
+        row: RowId,
+        context: &Context,
+        query: &[u8],
+    ) -> Option<Mark> {
+        if self.tells { self.tell_later(index, row, context, query) } else { None }
+    }
+
+    #[cold]
+    fn tell_later(&mut self, index: usize, row: RowId, context: &Context, query: &[u8]) -> Option<Mark> {
+        if index < self.asked_last {
+            // The batch was rewound.
+            self.ahead = self.sample.clone();
+        }
+        self.asked_last = index;
+        if !self.ahead.has(index as u64) {
+            return None;
+        }
+        let (one_in, transport) = (self.sample.one_in, context.transport);
+        let head = Head {
+            outcome: Tapped::Later,
+            end: None,
+            context,
+            row: Some(row),
+            one_in,
+            taken: self.taken,
+            took: 0,
+        };
+        self.record(&head, (query, &[])).then_some(Mark { row, one_in, transport })
+    }
+
+    /// The batch is answered: tells of its items that are not told yet. Where none is to be told it is passed over as a whole.
+    #[inline]
+    pub(crate) fn end(&mut self, queries: &Queries<'_>) {
+        if self.wants.is_none() {
+            return;
+        }
+        if self.tells {
+            self.tell(queries);
+        } else {
+            self.sample.before -= queries.offered().0 as u64;
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, queries: &Queries<'_>) {
+        let taken = self.taken;
+        let took = u32::try_from(wall_nanoseconds().saturating_sub(taken)).unwrap_or(u32::MAX);
+        let (offered, mut place) = (queries.offered().0, Place::default());
+        while self.sample.before < offered as u64 {
+            let index = self.sample.before as usize;
+            self.sample.take();
+            place = queries.place(index, place);
+            let (outcome, response) = queries.outcome(place);
+            let outcome = match outcome {
+                // Told when its ticket was made.
+                LATER => continue,
+                DROPPED => Tapped::Dropped,
+                STREAM => Tapped::Stream,
+                _ => Tapped::Answered,
             };
-            debug_assert_eq!(octets_of(outcome), response.len(), "a response is as long as its outcome says");
-            self.record(kind, context, row, queries.now(), wants, (query, response));
-        });
+            let (context, one_in) = (queries.context(index), self.sample.one_in);
+            let head = Head { outcome, end: None, context, row: None, one_in, taken, took };
+            self.record(&head, (queries.query(index), response));
+        }
+        self.sample.before -= offered as u64;
+        self.tells = false;
         self.writer.publish();
     }
 
-    /// Tells of a response that was made later.
+    /// Tells of a response that was made later, and is sent at `taken`. To be published.
     #[cold]
-    pub(crate) fn late(&mut self, row: u32, transport: Transport, now: Now, wants: Wants, response: &[u8]) {
-        let context = Context {
+    pub(crate) fn late(&mut self, mark: Mark, taken: u64, response: &[u8]) {
+        self.record_of_row(Tapped::LateResponse, None, mark, taken, response);
+    }
+
+    /// Tells that a row has ended without a response, if it was marked.
+    #[inline]
+    pub(crate) fn ended(&mut self, mark: Option<Mark>, end: TapEnd) {
+        if let Some(mark) = mark {
+            self.tell_ended(mark, end);
+        }
+    }
+
+    #[cold]
+    fn tell_ended(&mut self, mark: Mark, end: TapEnd) {
+        self.record_of_row(Tapped::Ended, Some(end), mark, wall_nanoseconds(), &[]);
+        self.publish();
+    }
+
+    /// Hands what was told to the reader.
+    pub(crate) fn publish(&mut self) {
+        self.writer.publish();
+    }
+
+    fn record_of_row(
+        &mut self,
+        outcome: Tapped,
+        end: Option<TapEnd>,
+        mark: Mark,
+        taken: u64,
+        response: &[u8],
+    ) {
+        let Mark { row, one_in, transport } = mark;
+        let nobody = Context {
             client: Address::NONE,
             local: Address::NONE,
             transport,
             is_proved: false,
             is_early: false,
-            idle_left: crate::context::NO_IDLE,
+            idle_left: NO_IDLE,
         };
-        self.record(4, &context, Some(row), now, wants, (&[], response));
-        self.writer.publish();
+        let head = Head { outcome, end, context: &nobody, row: Some(row), one_in, taken, took: 0 };
+        self.record(&head, (&[], response));
     }
 
-    fn record(
-        &mut self,
-        kind: u8,
-        context: &Context,
-        row: Option<u32>,
-        now: Now,
-        wants: Wants,
-        (query, response): (&[u8], &[u8]),
-    ) {
+    /// Writes a record. `false`: there is no reader any more, or the ring has no room, which it counts.
+    fn record(&mut self, head: &Head<'_>, (query, response): (&[u8], &[u8])) -> bool {
+        let Some(wants) = self.wants else { return false };
         let kept_query = &query[..query.len().min(usize::from(wants.query_octets))];
         let kept_response = &response[..response.len().min(usize::from(wants.response_octets))];
-        let mut head = [0; HEAD_OCTETS];
-        head[0] = kind;
-        head[4..8].copy_from_slice(&row.unwrap_or(NONE).to_le_bytes());
-        head[8..16].copy_from_slice(&now.wall.to_le_bytes());
-        for (at, octets) in [(16, query), (18, response), (20, kept_query), (22, kept_response)] {
-            head[at..at + 2].copy_from_slice(&(octets.len() as u16).to_le_bytes());
-        }
-        head[1] = context.transport as u8;
-        head[2] = u8::from(context.is_proved) | u8::from(context.is_early) << 1;
-        write_address(context.client, &mut head[24..44]);
-        write_address(context.local, &mut head[44..]);
         let octets = HEAD_OCTETS + kept_query.len() + kept_response.len();
-        // One that does not fit is counted by the ring.
-        if let Some(mut record) = self.writer.begin_record(octets) {
-            record.write(&head);
-            record.write(kept_query);
-            record.write(kept_response);
-        }
+        let Some(mut record) = self.writer.begin_record(octets) else { return false };
+        let lengths = [query, response, kept_query, kept_response].map(|octets| octets.len() as u16);
+        record.write(&head.octets(lengths));
+        record.write(kept_query);
+        record.write(kept_response);
+        true
     }
 }
+
+#[cfg(test)]
+mod tests;

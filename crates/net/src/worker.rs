@@ -186,6 +186,7 @@ impl<S: Service> Worker<S> {
         }
         // Later pushes fail, and drop what they carry.
         self.host.core.inbox().close();
+        self.host.core.end_rows();
         self.connections.close_all(&mut lend!(self, Now::read()));
     }
 
@@ -262,6 +263,7 @@ impl<S: Service> Worker<S> {
         let now = Now::read();
         self.host.core.now = now;
         self.host.core.upstream.set_now(now.instant);
+        self.host.core.tap.look();
         let mut seen = Events::default();
         // What finishes work comes before what brings more.
         for event in events {
@@ -331,10 +333,8 @@ impl<S: Service> Worker<S> {
                 self.connections.abort(id, &self.counters.streams_too_slow, &mut lend!(self, now));
             }
         }
-        while let Some((key, connection)) = self.host.core.later.expire(now.instant) {
-            self.counters.later_expired.add(1);
-            self.host.core.gone.push(key);
-            if let Some(id) = connection {
+        while let Some(row) = self.host.core.expire_row(now.instant) {
+            if let Some(id) = row.connection {
                 self.connections.stir(id);
             }
         }

@@ -99,6 +99,7 @@ pub(super) fn listen(settings: &Settings) -> Listen {
         free_bind: server.free_bind,
         fast_open: settings.tcp.fast_open,
         tcp: tcp_limits(settings),
+        tap_octets: sync::tap::RING_OCTETS,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::driver::Core;
 use crate::inbox::{Entry, Note};
 use crate::later::{Path, RowId};
 use crate::service::Service;
+use crate::tap::TapEnd;
 use crate::tcp::Turn;
 
 impl<S: Service> Worker<S> {
@@ -55,7 +56,7 @@ impl<S: Service> Worker<S> {
             Note::Sent { row } => self.host.core.sent_row(row),
             Note::Dropped { row } => self.close_row(row, Core::drop_row),
             Note::Overflowed { row } => self.close_row(row, |core, row| {
-                if core.end(row).is_some() {
+                if core.end_unanswered(row, TapEnd::Dropped).is_some() {
                     core.counters.later_overflowed.add(1);
                 }
             }),

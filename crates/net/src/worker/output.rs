@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustix::event::epoll;
 
 use super::Worker;
-use crate::context::{Now, Transport};
+use crate::context::{Now, wall_nanoseconds};
 use crate::driver::{Replies, Start};
 use crate::later::Path;
 use crate::service::Service;
@@ -80,16 +80,15 @@ impl<S: Service> Worker<S> {
 
     /// Tells the tap of late replies whose queries it was told of.
     fn tap_late(&mut self, replies: &Replies) {
-        let Some(wants) = self.host.core.tap.wants() else { return };
-        let now = self.host.core.now;
-        for reply in replies.list() {
-            let transport = match reply.path {
-                Path::Datagram { .. } => Transport::Udp,
-                Path::Connection { .. } => Transport::Tcp,
-            };
-            if let Some(row) = reply.tapped {
-                self.host.core.tap.late(row, transport, now, wants, replies.octets(reply));
-            }
+        let tap = &mut self.host.core.tap;
+        if tap.wants().is_none() {
+            return;
         }
+        let mut taken = None;
+        for reply in replies.list() {
+            let Some(mark) = reply.mark else { continue };
+            tap.late(mark, *taken.get_or_insert_with(wall_nanoseconds), replies.octets(reply));
+        }
+        tap.publish();
     }
 }

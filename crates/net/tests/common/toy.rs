@@ -22,6 +22,8 @@ pub struct Shared {
     pub wakers: Mutex<Vec<StreamWaker>>,
     pub service_waker: Mutex<Option<Waker>>,
     pub heard: Mutex<Vec<String>>,
+    /// Who holds it holds up the worker at `block`.
+    pub gate: Mutex<()>,
     /// Workers whose services have started, each time.
     pub started: Mutex<Vec<usize>>,
 }
@@ -38,6 +40,7 @@ pub fn serve(listen: &net::Listen) -> (Running, Arc<Shared>, Tickets) {
         wakers: Mutex::default(),
         service_waker: Mutex::default(),
         heard: Mutex::default(),
+        gate: Mutex::default(),
         started: Mutex::default(),
     });
     let given = Arc::clone(&shared);
@@ -73,7 +76,9 @@ impl Toy {
         let words: Vec<&str> = text.split_whitespace().collect();
         let number = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
         let word = words.first().copied().unwrap_or("");
-        if !["later", "thread", "drop", "discard", "hold", "upstream", "server"].contains(&word) {
+        const LATER: [&str; 9] =
+            ["later", "thread", "drop", "discard", "hold", "upstream", "server", "swift", "become"];
+        if !LATER.contains(&word) {
             return self.answer_now(item, word, &words, driver);
         }
         self.next_key += 1;
@@ -91,6 +96,8 @@ impl Toy {
             "thread" => self.shared.tickets.send((ticket, query.to_vec())).unwrap(),
             "drop" => drop(ticket),
             "discard" => driver.discard(ticket),
+            "swift" => driver.reply(ticket, |room| copy(query, room)).unwrap(),
+            "become" => driver.stream(ticket, Box::new(Count::of(1, 100))).map_err(|_| ()).unwrap(),
             "hold" => self.held.push(ticket),
             "server" => {
                 let stream = driver.upstream().connect(words[1].parse().unwrap(), &Protocol::Tcp).unwrap();
@@ -115,6 +122,10 @@ impl Toy {
         let number = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
         match word {
             "panic" => panic!("asked to"),
+            "block" => {
+                drop(self.shared.gate.lock().unwrap());
+                say(item, "let through");
+            }
             "fuse" => {
                 driver.set_timer_in(Duration::from_millis(number(1)), FUSE).unwrap();
                 say(item, "lit");
@@ -129,13 +140,7 @@ impl Toy {
                 say(item, "forgotten");
             }
             "stream" => {
-                let messages = Count {
-                    left: number(1),
-                    octets: number(2) as usize,
-                    wait: false,
-                    shared: None,
-                    end: Pull::End,
-                };
+                let messages = Count::of(number(1), number(2) as usize);
                 if let Err((refused, _)) = item.stream(driver, Box::new(messages)) {
                     say(item, &format!("refused {refused:?}"));
                 }
@@ -191,6 +196,11 @@ impl Toy {
     }
 }
 
+fn copy(octets: &[u8], room: &mut [u8]) -> usize {
+    room[..octets.len()].copy_from_slice(octets);
+    octets.len()
+}
+
 fn say(item: Item<'_>, text: &str) {
     item.room[..text.len()].copy_from_slice(text.as_bytes());
     item.answer(text.len());
@@ -214,12 +224,7 @@ impl Service for Toy {
         for Arrival { path, octets, .. } in arrivals.iter() {
             let Some(ticket) = self.upstream.remove(&(path, octets.to_vec())) else { continue };
             driver.upstream().settle(path);
-            driver
-                .reply(ticket, |room| {
-                    room[..octets.len()].copy_from_slice(octets);
-                    octets.len()
-                })
-                .unwrap();
+            driver.reply(ticket, |room| copy(octets, room)).unwrap();
         }
     }
 
@@ -231,12 +236,7 @@ impl Service for Toy {
         assert!(!octets.ends_with(b"explode"), "asked to");
         driver.upstream().close(stream);
         let Some(ticket) = self.streams.remove(&stream) else { return };
-        driver
-            .reply(ticket, |room| {
-                room[..octets.len()].copy_from_slice(octets);
-                octets.len()
-            })
-            .unwrap();
+        driver.reply(ticket, |room| copy(octets, room)).unwrap();
     }
 
     fn closed(&mut self, stream: StreamId, why: Closed, _: &mut Driver<'_, String>) {
@@ -247,12 +247,7 @@ impl Service for Toy {
     fn timer(&mut self, key: u64, driver: &mut Driver<'_, String>) {
         assert!(key != FUSE, "asked to");
         let Some((ticket, query)) = self.timed.remove(&key) else { return self.hear(format!("timer {key}")) };
-        driver
-            .reply(ticket, |room| {
-                room[..query.len()].copy_from_slice(&query);
-                query.len()
-            })
-            .unwrap();
+        driver.reply(ticket, |room| copy(&query, room)).unwrap();
     }
 
     fn gone(&mut self, keys: &[u64], _: &mut Driver<'_, String>) {
@@ -289,6 +284,13 @@ struct Count {
     /// Where to put the waker; for one that does not wait: panic at the end.
     shared: Option<Arc<Shared>>,
     end: Pull,
+}
+
+impl Count {
+    /// So many that are there at once.
+    fn of(left: u64, octets: usize) -> Self {
+        Self { left, octets, wait: false, shared: None, end: Pull::End }
+    }
 }
 
 impl Messages for Count {
