@@ -424,13 +424,14 @@ impl<S: Service> Worker<S> {
                     Ok(_) => self.receiver.send(port, now.instant, &self.counters),
                     Err(Panicked) => return self.receiver.forget(),
                 }
-                self.host.core.upstream.flush();
                 if !port.held.is_empty() {
                     return self.rearm(index);
                 }
+                // Late replies leave before questions to other servers: `after_event`.
                 if self.host.core.has_output() {
                     return;
                 }
+                self.host.core.upstream.flush();
             }
             if received.datagrams < BATCH_WORTH_REPEATING {
                 return;
