@@ -28,7 +28,8 @@ counters! {
     tasks: "Tasks begun, sub-tasks included.";
     prefetches: "Tasks begun because something popular was about to expire, or was given stale.";
     tasks_dropped: "Tasks given up to make room.";
-    datagrams: "Datagrams sent to servers.";
+    datagrams: "Datagrams to servers, those that could not leave included.";
+    datagrams_unsent: "Of these, those that could not leave.";
     streams: "Streams opened to servers.";
     stream_questions: "Questions sent over streams.";
     responses: "Responses read.";

@@ -93,7 +93,8 @@ impl Resolver {
         let is_it = |id: &ExchangeId| self.exchanges.get(*id).is_some_and(|asked| asked.id == unsent.id);
         let Some(id) = on_way.find(is_it) else { return };
         let Some(exchange) = self.close_exchange(id, world) else { return };
-        self.counters.datagrams -= 1;
+        // Counted apart, and not taken back: what has grown once does not go down.
+        self.counters.datagrams_unsent += 1;
         self.rooms.put(exchange.name);
         let Some(mut task) = self.mesh.take(exchange.task) else { return };
         task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);
