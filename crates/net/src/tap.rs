@@ -14,7 +14,7 @@ use crate::context::{Address, NO_IDLE, wall_nanoseconds};
 use crate::later::{Mark, RowId};
 use crate::queries::{DROPPED, LATER, Place, STREAM};
 use crate::{Context, Queries};
-use record::{HEAD_OCTETS, Head};
+use record::Head;
 pub use record::{TapEnd, TapRecord, TapRow, Tapped};
 use sample::Sample;
 
@@ -195,17 +195,13 @@ impl Tap {
     }
 
     /// Writes a record. `false`: there is no reader any more, or the ring has no room, which it counts.
+    #[inline]
     fn record(&mut self, head: &Head<'_>, (query, response): (&[u8], &[u8])) -> bool {
         let Some(wants) = self.wants else { return false };
         let kept_query = &query[..query.len().min(usize::from(wants.query_octets))];
         let kept_response = &response[..response.len().min(usize::from(wants.response_octets))];
-        let octets = HEAD_OCTETS + kept_query.len() + kept_response.len();
-        let Some(mut record) = self.writer.begin_record(octets) else { return false };
         let lengths = [query, response, kept_query, kept_response].map(|octets| octets.len() as u16);
-        record.write(&head.octets(lengths));
-        record.write(kept_query);
-        record.write(kept_response);
-        true
+        self.writer.write([&head.octets(lengths), kept_query, kept_response])
     }
 }
 

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use common::toy;
 use common::{PATIENCE, address, ask, ask_tcp, await_counts, framed, local, receive, tcp, udp};
-use net::{
-    LATER_PER_CONNECTION_MAX, Listen, Messages, Pull, TapEnd, TapRecord, TapRow, Tapped, Transport,
-};
+use net::{LATER_PER_CONNECTION_MAX, Listen, Messages, Pull, TapEnd, TapRecord, TapRow, Tapped, Transport};
 use sync::tap::{Reader, Tap, Wants};
 
 const ALL: Wants = Wants { one_in: 1, query_octets: 40, response_octets: 40 };
@@ -262,7 +260,8 @@ fn tickets_that_end_without_a_response_are_told() {
     tickets.recv().unwrap().0.stream(Box::new(One)).map_err(|_| ()).unwrap();
     records.wait(14);
     let ends = queries.map(|query| (query, Some(TapEnd::Dropped)));
-    let ends = ends.map(|(query, end)| (query, if query.contains("stream") { Some(TapEnd::Stream) } else { end }));
+    let ends =
+        ends.map(|(query, end)| (query, if query.contains("stream") { Some(TapEnd::Stream) } else { end }));
     assert_eq!(records.ended(), ends);
     assert!(records.told.iter().all(|told| told.transport == Transport::Tcp && told.one_in == 1));
 }
@@ -380,8 +379,7 @@ fn a_ring_is_as_long_as_it_is_asked_to_be() {
 #[test]
 fn nothing_is_told_twice() {
     const ROUNDS: usize = 200;
-    let (running, _, tickets) =
-        toy::serve(&Listen { workers: 2, tap_octets: 16 << 20, ..local() });
+    let (running, _, tickets) = toy::serve(&Listen { workers: 2, tap_octets: 16 << 20, ..local() });
     let taps = running.taps().to_vec();
     let mut records: Vec<Records> = taps.iter().map(|tap| Records::of(tap, ALL)).collect();
     let at = address(&running);

@@ -63,9 +63,7 @@ fn records(preemptions: usize, records: u64, goes: bool) {
                 if writer.wants().is_none() {
                     continue;
                 }
-                if let Some(mut record) = writer.begin_record(8) {
-                    record.write(&number.to_le_bytes());
-                }
+                writer.write([&number.to_le_bytes()]);
                 writer.publish();
             }
         });

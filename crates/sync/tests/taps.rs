@@ -2,16 +2,9 @@
 
 use std::thread;
 
-use sync::tap::{Reader, Wants, Writer, ring};
+use sync::tap::{Reader, Wants, ring};
 
 const ALL: Wants = Wants { one_in: 1, query_octets: 512, response_octets: 4096 };
-
-fn write(writer: &mut Writer, parts: &[&[u8]]) -> bool {
-    let octets = parts.iter().map(|part| part.len()).sum();
-    let Some(mut record) = writer.begin_record(octets) else { return false };
-    parts.iter().for_each(|part| record.write(part));
-    true
-}
 
 fn read(reader: &mut Reader) -> Option<Vec<u8>> {
     let mut record = vec![0xff; 3];
@@ -25,21 +18,21 @@ fn nobody_is_told_before_somebody_asks_or_after() {
     let mut reader = tap.attach(ALL).expect("the first");
     assert!(tap.attach(ALL).is_none(), "one at a time");
     assert_eq!(writer.wants(), Some(ALL));
-    assert!(write(&mut writer, &[b"one"]));
+    assert!(writer.write([b"one"]));
     assert_eq!(read(&mut reader), None, "not published");
     writer.publish();
-    assert!(write(&mut writer, &[b"two"]));
+    assert!(writer.write([b"two"]));
     assert_eq!((read(&mut reader), read(&mut reader)), (Some(b"one".to_vec()), None));
     reader.change(Wants { one_in: 0, query_octets: 0, response_octets: u16::MAX });
     let wants = Wants { one_in: 1, query_octets: 0, response_octets: u16::MAX };
     assert_eq!(writer.wants(), Some(wants));
     drop(reader);
     assert_eq!(writer.wants(), None);
-    assert!(write(&mut writer, &[b"three"]));
+    assert!(writer.write([b"three"]));
     writer.publish();
     let mut reader = tap.attach(ALL).expect("the only one");
     assert_eq!(read(&mut reader), None, "what nobody was there for is not kept");
-    assert!(write(&mut writer, &[b"four"]));
+    assert!(writer.write([b"four"]));
     writer.publish();
     assert_eq!(read(&mut reader), Some(b"four".to_vec()));
 }
@@ -51,19 +44,11 @@ fn parts_of_any_length_are_put_together() {
     let octets: Vec<u8> = (1..=60).collect();
     for (first, second) in (0..30).flat_map(|first| (first..60).map(move |second| (first, second))) {
         let parts = [&octets[..first], &octets[first..second], &octets[second..]];
-        assert!(write(&mut writer, &parts));
+        assert!(writer.write(parts));
         writer.publish();
         assert_eq!(read(&mut reader).as_deref(), Some(&octets[..]), "{first}, {second}");
     }
-    for written in 0..20 {
-        let mut record = writer.begin_record(20).expect("room");
-        record.write(&octets[..written]);
-        drop(record);
-        writer.publish();
-        let expected = [&octets[..written], &[0; 20][written..]].concat();
-        assert_eq!(read(&mut reader), Some(expected), "zeros for what was not written");
-    }
-    assert!(write(&mut writer, &[]));
+    assert!(writer.write([]));
     writer.publish();
     assert_eq!((read(&mut reader), read(&mut reader)), (Some(Vec::new()), None));
 }
@@ -71,22 +56,20 @@ fn parts_of_any_length_are_put_together() {
 #[test]
 fn what_does_not_fit_is_dropped_as_a_whole_and_counted() {
     let (mut writer, tap) = ring(64);
-    assert!(!write(&mut writer, &[b"nobody is there"]));
+    assert!(!writer.write([b"nobody is there"]));
     let mut reader = tap.attach(ALL).expect("the first");
     assert_eq!((reader.dropped(), tap.dropped()), (0, 1));
-    assert!(!write(&mut writer, &[&[1; 57]]), "a word of length and 57 octets");
-    assert!(!write(&mut writer, &[&[1; 6000]]));
-    assert!(write(&mut writer, &[&[2; 56]]));
-    assert!(!write(&mut writer, &[]));
+    assert!(!writer.write([&[1; 57]]), "a word of length and 57 octets");
+    assert!(!writer.write([&[1; 6000]]));
+    assert!(writer.write([&[2; 56]]));
+    assert!(!writer.write([]));
     writer.publish();
-    assert!(!write(&mut writer, &[]), "not read yet");
+    assert!(!writer.write([]), "not read yet");
     assert_eq!((read(&mut reader), read(&mut reader)), (Some(vec![2; 56]), None));
-    assert!(
-        write(&mut writer, &[&[3; 24]]) && write(&mut writer, &[&[4; 24]]) && !write(&mut writer, &[b""])
-    );
+    assert!(writer.write([&[3; 24]]) && writer.write([&[4; 24]]) && !writer.write([b""]));
     writer.publish();
     assert_eq!((read(&mut reader), reader.dropped(), tap.dropped()), (Some(vec![3; 24]), 5, 6));
-    assert!(write(&mut writer, &[&[5; 9]]), "room of the one that was read");
+    assert!(writer.write([&[5; 9]]), "room of the one that was read");
     writer.publish();
     assert_eq!((read(&mut reader), read(&mut reader)), (Some(vec![4; 24]), Some(vec![5; 9])));
 }
@@ -102,7 +85,7 @@ fn readers_come_and_go_beside_a_writer() {
             for number in 0..RECORDS {
                 let octets = [number as u8; 100];
                 let parts = [&number.to_le_bytes()[..], &octets[..number as usize % 100]];
-                written += u32::from(writer.wants().is_some() && write(&mut writer, &parts));
+                written += u32::from(writer.wants().is_some() && writer.write(parts));
                 if number % 16 == 0 {
                     writer.publish();
                     thread::yield_now();

@@ -43,6 +43,12 @@ impl Address {
         }
     }
 
+    /// The octets of the address alone: of an IPv4 one the first four, and zeros.
+    #[inline]
+    pub fn octets(&self) -> [u8; 16] {
+        self.ip
+    }
+
     /// Whether it is an IPv4 address, and the first 64 bits: those of an IPv4 one in the upper half, the others zero. A mapped one is IPv4.
     #[inline(always)]
     pub fn leading_bits(&self) -> (bool, u64) {

@@ -8,7 +8,7 @@
 //! 12 one query in so many was told
 //! 16 nanoseconds of the wall clock since 1970 (8 octets)   24 nanoseconds from there until the response was rendered
 //! 28 octets of the query   30 of the response   32 how many of the query follow   34 of the response
-//! 36 client: port (2), address (16)     54 local address, likewise
+//! 36 port of the client   38 local port   40 address of the client (16), of IPv4 the first four   56 local address, likewise
 //! 72 query, response
 //! ```
 
@@ -17,7 +17,7 @@ use crate::context::{Address, Transport};
 use crate::later::RowId;
 
 /// Whole words of the ring, so that the query behind it is copied by words.
-pub(super) const HEAD_OCTETS: usize = 72;
+const HEAD_OCTETS: usize = 72;
 
 const _: () = assert!(HEAD_OCTETS.is_multiple_of(size_of::<u64>()));
 
@@ -135,8 +135,8 @@ impl<'r> TapRecord<'r> {
             one_in: number(12),
             taken: u64::from_le_bytes(std::array::from_fn(|index| head[16 + index])),
             took: number(24),
-            client: read_address(head[2] & 4 != 0, &head[36..54]),
-            local: read_address(head[2] & 8 != 0, &head[54..]),
+            client: read_address(head[2] & 4 != 0, &head[40..56], short(36)),
+            local: read_address(head[2] & 8 != 0, &head[56..], short(38)),
             query_octets: short(28),
             response_octets: short(30),
             query,
@@ -145,22 +145,11 @@ impl<'r> TapRecord<'r> {
     }
 }
 
-fn read_address(is_v4: bool, octets: &[u8]) -> Address {
-    let port = u16::from_le_bytes([octets[0], octets[1]]);
+fn read_address(is_v4: bool, octets: &[u8], port: u16) -> Address {
     match is_v4 {
-        true => Address::v4(std::array::from_fn(|index| octets[2 + index]), port),
-        false => Address::v6(std::array::from_fn(|index| octets[2 + index]), port, 0),
+        true => Address::v4(std::array::from_fn(|index| octets[index]), port),
+        false => Address::v6(std::array::from_fn(|index| octets[index]), port, 0),
     }
-}
-
-/// Writes an address; whether it is one of IPv4.
-fn write_address(address: Address, octets: &mut [u8]) -> bool {
-    octets[..2].copy_from_slice(&address.port().to_le_bytes());
-    match address.ip() {
-        std::net::IpAddr::V4(ip) => octets[2..6].copy_from_slice(&ip.octets()),
-        std::net::IpAddr::V6(ip) => octets[2..18].copy_from_slice(&ip.octets()),
-    }
-    address.ip().is_ipv4()
 }
 
 /// What a record says besides query and response.
@@ -176,16 +165,15 @@ pub(super) struct Head<'c> {
 
 impl Head<'_> {
     /// As it is in the ring, with the octets of the query, of the response, and how many of each follow.
+    #[inline]
     pub(super) fn octets(&self, lengths: [u16; 4]) -> [u8; HEAD_OCTETS] {
         let (context, mut octets) = (self.context, [0; HEAD_OCTETS]);
-        let is_v4 = write_address(context.client, &mut octets[36..54]);
-        let is_local_v4 = write_address(context.local, &mut octets[54..]);
         octets[0] = self.outcome as u8;
         octets[1] = context.transport as u8;
         octets[2] = u8::from(context.is_proved)
             | u8::from(context.is_early) << 1
-            | u8::from(is_v4) << 2
-            | u8::from(is_local_v4) << 3;
+            | u8::from(context.client.ip().is_ipv4()) << 2
+            | u8::from(context.local.ip().is_ipv4()) << 3;
         octets[3] = self.end.map_or(0, |end| end as u8);
         octets[4..8].copy_from_slice(&self.row.map_or(NONE, RowId::index).to_le_bytes());
         octets[8..12].copy_from_slice(&self.row.map_or(0, RowId::generation).to_le_bytes());
@@ -195,6 +183,10 @@ impl Head<'_> {
         for (index, length) in lengths.into_iter().enumerate() {
             octets[28 + 2 * index..][..2].copy_from_slice(&length.to_le_bytes());
         }
+        octets[36..38].copy_from_slice(&context.client.port().to_le_bytes());
+        octets[38..40].copy_from_slice(&context.local.port().to_le_bytes());
+        octets[40..56].copy_from_slice(&context.client.octets());
+        octets[56..].copy_from_slice(&context.local.octets());
         octets
     }
 }
