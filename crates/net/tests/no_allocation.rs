@@ -16,6 +16,7 @@ use net::{
     Arrivals, Backend, Driver, Listen, Need, Protocol, Queries, Server, Service, StreamId, TcpLimits, Ticket,
     UpstreamSettings,
 };
+use sync::tap::Wants;
 
 struct Counting;
 
@@ -146,6 +147,27 @@ fn asking_costs_none() {
     }
 }
 
+/// Queries that the tap's reader is told of; its ring was taken when it came.
+fn telling_costs_none() {
+    let running = serve(&common::local());
+    let wants = Wants { one_in: 1, query_octets: u16::MAX, response_octets: u16::MAX };
+    let mut reader = running.taps()[0].attach(wants).unwrap();
+    let client = udp(address(&running));
+    let (mut buffer, mut record, mut told) = ([0; 512], Vec::with_capacity(1024), 0);
+    let mut rounds = |count: usize| {
+        for _ in 0..count {
+            client.send(&[7; 40]).unwrap();
+            assert_eq!(client.recv(&mut buffer).unwrap(), 40);
+            while reader.read(&mut record) {
+                told += 1;
+            }
+        }
+    };
+    rounds(1);
+    assert_eq!(allocations(|| rounds(1000)), 0, "1,000 queries that are told");
+    assert_eq!(told, 1001);
+}
+
 /// One test, because tests of one program run side by side and would count each other's allocations.
 #[test]
 fn queries_cost_no_allocation() {
@@ -188,6 +210,7 @@ fn queries_cost_no_allocation() {
     assert_eq!(allocations(|| rounds(500)), 0, "10,000 queries over one TCP connection");
 
     asking_costs_none();
+    telling_costs_none();
 
     // Idle connections: those that asked once and those that began a query.
     const IDLE: usize = 512;
