@@ -21,7 +21,7 @@ use sample::Sample;
 /// A worker's side.
 pub(crate) struct Tap {
     writer: Writer,
-    /// What the reader wants, as it was when the turn or the batch at hand began: what marks rows and what asks for marks go by the same.
+    /// What the reader wants, as it was when the turn or the batch at hand began, so that the marks of rows and the ways of their replies agree.
     wants: Option<Wants>,
     sample: Sample,
     /// Whether items of the batch at hand are told.
