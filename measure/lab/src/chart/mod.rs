@@ -128,12 +128,9 @@ fn hint(chart: &Chart, series: &Drawn, point: &data::Spot) -> String {
         format!(" ({} to {})", number::long(low), number::long(high))
     });
     let place = place_name(chart, point.x);
-    escape::html(&format!(
-        "{}, {place}: {}{}{spread}",
-        series.name,
-        point.known.sign(),
-        number::long(point.y)
-    ))
+    // A series that is alone may have no name.
+    let what = if series.name.is_empty() { place } else { format!("{}, {place}", series.name) };
+    escape::html(&format!("{what}: {}{}{spread}", point.known.sign(), number::long(point.y)))
 }
 
 fn line(svg: &mut String, class: &str, [x1, y1, x2, y2]: [f64; 4]) {

@@ -164,6 +164,7 @@ mod tests {
         let folder = folder(|record| record.quick = false);
         let drawn = draw(&[folder.path().to_owned()]).unwrap();
         assert!(drawn.svg.contains(">zonda 1.2.3<") && drawn.svg.contains("Processor time an answer"));
+        assert!(drawn.svg.contains("<title>zonda 1.2.3: "), "what a pointer over a bar shows");
         assert!(!drawn.svg.contains(">echo") && !drawn.svg.contains("QUICK"), "the limit is no server");
         assert!(drawn.svg.contains("prefers-color-scheme: dark"));
         let told = [
