@@ -227,6 +227,15 @@ fn bind_one(address: SocketAddr, transport: Transport, listen: &Listen) -> Resul
     Ok(socket)
 }
 
+/// Opens a socket that listens at `address` over TCP for something else than DNS. Fails where anybody else does.
+pub fn listen_at(address: SocketAddr, free_bind: bool) -> Result<OwnedFd, BindError> {
+    let socket = open(address, Transport::Tcp, &Listen { free_bind, ..Listen::default() })?;
+    try_bind(&socket, address, Transport::Tcp)?;
+    rustix::net::listen(&socket, BACKLOG)
+        .map_err(|errno| failed(address, Transport::Tcp, Step::Listen, errno.into()))?;
+    Ok(socket)
+}
+
 /// Sets what settings say of a socket, and what it can do without.
 fn adapt(socket: &OwnedFd, transport: Transport, listen: &Listen, is_new: bool) {
     if transport == Transport::Udp {

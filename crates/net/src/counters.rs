@@ -26,7 +26,7 @@ sync::counters! {
     udp_send_failures,
     /// Responses over UDP dropped because the send buffer stayed full.
     udp_send_overflows,
-    /// Datagrams the system dropped because a receive buffer was full (each socket counts 32 bits).
+    /// Datagrams the system dropped because a receive buffer was full.
     udp_receive_overflows,
     /// Receive calls on UDP sockets that failed.
     udp_receive_errors,

@@ -36,7 +36,7 @@ impl Handed {
     }
 
     /// Checks that each is what it is said to be: kind, address, listening. The error says what it is not.
-    pub(crate) fn check(&self) -> io::Result<()> {
+    pub fn check(&self) -> io::Result<()> {
         let wrong = |what: &'static str| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         for socket in &self.sockets {
             let kind = sockopt::socket_type(socket)?;

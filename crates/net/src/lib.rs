@@ -69,7 +69,7 @@ pub use ahead::{
     AHEAD_MESSAGES, AHEAD_STREAMS_MAX, Ahead, Render, RenderCounts, RenderQueue, RenderRefused, Rendered,
     Renderer,
 };
-pub use bind::Listener;
+pub use bind::{Listener, listen_at};
 pub use bind_error::{BindError, Step};
 pub use context::{Address, Context, Now, Session, Transport};
 pub use counters::WorkerCounters;

@@ -6,6 +6,7 @@
 
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{io, iter};
@@ -207,11 +208,11 @@ impl Running {
     pub fn counters(&self) -> Vec<WorkerCounters> {
         let workers = iter::zip(iter::zip(&self.counters, &self.inboxes), &self.watched);
         let read = workers.map(|((counters, inbox), watched)| {
-            let dropped = watched.iter().map(Watched::dropped);
+            let dropped = watched.iter().map(Watched::dropped).sum();
             // Before the others: none of them was sent before its ticket was counted.
             let sent = inbox.sent();
             let counted = counters.read().with_sent(sent);
-            WorkerCounters { udp_receive_overflows: dropped.map(u64::from).sum(), ..counted }
+            WorkerCounters { udp_receive_overflows: dropped, ..counted }
         });
         read.collect()
     }
@@ -291,18 +292,32 @@ struct Watched {
     socket: UdpSocket,
     /// What it had dropped when this server began to read from it.
     before: u32,
+    /// What it has dropped since, when that was looked at last. Written by whoever looks.
+    dropped: AtomicU64,
 }
 
 impl Watched {
-    fn dropped(&self) -> u32 {
-        option::dropped_datagrams(&self.socket).map_or(0, |dropped| dropped.wrapping_sub(self.before))
+    /// What the system has dropped here, of which it counts 32 bits: right if it is looked at once in so many.
+    fn dropped(&self) -> u64 {
+        // Before the other, which is no less then.
+        let last = self.dropped.load(Ordering::Relaxed);
+        let Ok(now) = option::dropped_datagrams(&self.socket) else { return last };
+        let dropped = widened(last, now.wrapping_sub(self.before));
+        // Others who look at the same time may have seen more.
+        self.dropped.fetch_max(dropped, Ordering::Relaxed).max(dropped)
     }
+}
+
+/// The count that is `last` or more and has these as its lower 32 bits.
+fn widened(last: u64, lower: u32) -> u64 {
+    last + u64::from(lower.wrapping_sub(last as u32))
 }
 
 /// Second descriptors of each worker's UDP sockets. A socket that all share is the first worker's.
 fn watched(sockets: &[Sockets]) -> io::Result<Vec<Vec<Watched>>> {
     let watch = |socket: &UdpSocket| -> io::Result<Watched> {
-        Ok(Watched { socket: socket.try_clone()?, before: option::dropped_datagrams(socket).unwrap_or(0) })
+        let before = option::dropped_datagrams(socket).unwrap_or(0);
+        Ok(Watched { socket: socket.try_clone()?, before, dropped: AtomicU64::new(0) })
     };
     let of = |(index, sockets): (usize, &Sockets)| {
         let own = sockets.udp.iter().filter(|port| index == 0 || !port.is_shared());
@@ -314,5 +329,26 @@ fn watched(sockets: &[Sockets]) -> io::Result<Vec<Vec<Watched>>> {
 impl Drop for Running {
     fn drop(&mut self) {
         self.end(Duration::ZERO);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::widened;
+
+    #[test]
+    fn counts_of_32_bits_go_on() {
+        let all = [0, 7, u32::MAX, 3, 3, 2_000_000_000, 4_000_000_000, 1];
+        let counts: Vec<u64> = all
+            .into_iter()
+            .scan(0, |last, lower| {
+                *last = widened(*last, lower);
+                Some(*last)
+            })
+            .collect();
+        let around = 1_u64 << 32;
+        let last = around + 4_000_000_000;
+        assert_eq!(counts[..5], [0, 7, around - 1, around + 3, around + 3]);
+        assert_eq!(counts[5..], [around + 2_000_000_000, last, 2 * around + 1]);
     }
 }
