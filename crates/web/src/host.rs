@@ -1,0 +1,85 @@
+//! Whom a request is for: an address, or one of the names that the operator gave.
+//!
+//! A page that somebody's browser shows can have it ask any address under a name of the page's own, and read the answer (DNS rebinding). It cannot choose what
+//! `Host` says then: that is the name.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use hyper::header::HOST;
+use hyper::{HeaderMap, StatusCode, Uri, Version};
+
+/// Checks it; the error is the status of the answer. `uri`: one with a host goes before the header (RFC 9112 3.2.2).
+pub(crate) fn check(
+    (uri, headers, version): (&Uri, &HeaderMap, Version),
+    names: &[String],
+) -> Result<(), StatusCode> {
+    let mut lines = headers.get_all(HOST).iter();
+    let (line, is_another) = (lines.next(), lines.next().is_some());
+    let written = match (uri.authority(), line) {
+        _ if is_another => return Err(StatusCode::BAD_REQUEST),
+        (Some(authority), _) => authority.as_str(),
+        (None, Some(line)) => line.to_str().map_err(|_| StatusCode::BAD_REQUEST)?,
+        // It was not asked for then.
+        (None, None) if version < Version::HTTP_11 => return Ok(()),
+        (None, None) => return Err(StatusCode::BAD_REQUEST),
+    };
+    let host = without_port(written).ok_or(StatusCode::BAD_REQUEST)?;
+    let is_known = is_address(host) || names.iter().any(|name| name.eq_ignore_ascii_case(host));
+    if is_known { Ok(()) } else { Err(StatusCode::MISDIRECTED_REQUEST) }
+}
+
+/// The host; `None`: what comes after it is no port.
+fn without_port(written: &str) -> Option<&str> {
+    let end = written.rfind(']').map_or(0, |bracket| bracket + 1);
+    match written[end..].split_once(':') {
+        None => Some(written),
+        Some((_, port)) if port.len() > 5 || !port.bytes().all(|digit| digit.is_ascii_digit()) => None,
+        Some((rest, _)) => Some(&written[..end + rest.len()]),
+    }
+}
+
+fn is_address(host: &str) -> bool {
+    let bracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match bracketed {
+        Some(inside) => inside.parse::<Ipv6Addr>().is_ok(),
+        None => host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv4()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts() {
+        let check = |host: &str| {
+            let headers: HeaderMap = [(HOST, host.parse().unwrap())].into_iter().collect();
+            check((&Uri::from_static("/"), &headers, Version::HTTP_11), &["Monitor.example".into()])
+        };
+        for good in
+            ["127.0.0.1", "127.0.0.1:8053", "[::1]", "[::1]:8053", "monitor.EXAMPLE:1", "monitor.example"]
+        {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for other in ["evil.example", "monitor.example.", "::1]", "1", "", "[127.0.0.1]"] {
+            assert_eq!(check(other), Err(StatusCode::MISDIRECTED_REQUEST), "{other}");
+        }
+        for bad in ["127.0.0.1:80x", "127.0.0.1:800000", "::1", "[::1"] {
+            assert_eq!(check(bad), Err(StatusCode::BAD_REQUEST), "{bad}");
+        }
+    }
+
+    #[test]
+    fn which_host_it_is() {
+        let check = |uri: &'static str, hosts: &[&str], version| {
+            let headers: HeaderMap = hosts.iter().map(|host| (HOST, host.parse().unwrap())).collect();
+            check((&Uri::from_static(uri), &headers, version), &[])
+        };
+        assert_eq!(check("/", &[], Version::HTTP_11), Err(StatusCode::BAD_REQUEST));
+        assert_eq!(check("/", &[], Version::HTTP_10), Ok(()));
+        assert_eq!(check("/", &["127.0.0.1", "127.0.0.1"], Version::HTTP_11), Err(StatusCode::BAD_REQUEST));
+        let evil = check("http://evil.example/", &["127.0.0.1"], Version::HTTP_11);
+        assert_eq!(evil, Err(StatusCode::MISDIRECTED_REQUEST));
+    }
+}
