@@ -36,6 +36,8 @@ enum Command {
     Ctl(command::ctl::Arguments),
     Journal(command::journal::Arguments),
     Settings(command::settings::Arguments),
+    #[command(hide = true)]
+    Http(command::http::Arguments),
     Man(command::man::Arguments),
     Completion(command::completion::Arguments),
 }
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Stat(arguments) => command::stat::run(&arguments),
         Command::Ctl(arguments) => command::ctl::run(&arguments),
         Command::Journal(arguments) => command::journal::run(&arguments),
+        Command::Http(arguments) => command::http::run(&arguments),
         Command::Settings(arguments) => command::settings::run(&arguments),
         Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),
         Command::Completion(arguments) => command::completion::run(&arguments, Arguments::command()),

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use wire::{Name, NameBuf};
 
-use self::stats::stats;
+pub(crate) use self::stats::{Recursed, WAITING, rcode_name, stats, types};
 use self::status::status;
 pub(crate) use self::status::status_line;
 use self::zones::all_zones;

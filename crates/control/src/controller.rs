@@ -6,7 +6,7 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served;
-//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served.
+//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served; `tallied`: how many zones are in which state.
 
 mod arrange;
 mod by_parts;
@@ -22,6 +22,7 @@ mod lost;
 mod members;
 mod merge;
 mod said;
+mod tallied;
 mod transferred;
 mod zones;
 
@@ -43,6 +44,7 @@ pub(crate) use claims::Claim;
 pub(crate) use lost::watch;
 pub(crate) use members::Act;
 pub(crate) use said::By;
+pub(crate) use tallied::ZoneNumbers;
 pub(crate) use zones::{Zones, is_beside_text};
 
 use crate::access::Groups;
@@ -51,8 +53,10 @@ use crate::commanded::Commanded;
 use crate::disk::Locks;
 use crate::dynamic::{Dynamic, Historian};
 use crate::effort::Effort;
+use crate::expiry::Looked;
 use crate::forward::Forwarder;
 use crate::handler::Shown;
+use crate::http::Http;
 use crate::identity::{Identity, identity};
 use crate::limited::Watch;
 use crate::notices::Telling;
@@ -136,6 +140,10 @@ pub struct Controller {
     pub(crate) control: OnceLock<Arc<crate::socket::Listening>>,
     /// The service manager, if there is one.
     pub(crate) notifier: OnceLock<Notifier>,
+    /// What tells others of it over HTTP.
+    pub(crate) http: Http,
+    /// What that thread has seen of all zones last.
+    pub(crate) looked: Mutex<Option<Looked>>,
     /// The thread that looks when signatures expire, once there is one.
     pub(crate) expiry: OnceLock<std::thread::Thread>,
     /// Whether a thread sleeps until packs are to be merged.
@@ -246,6 +254,8 @@ impl Controller {
             upgrade: crate::upgrade::give::State::default(),
             control: OnceLock::new(),
             notifier: OnceLock::new(),
+            http: Http::new(),
+            looked: Mutex::named("looked", None),
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,

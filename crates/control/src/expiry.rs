@@ -1,4 +1,4 @@
-//! When signatures expire: a look at the rows of all zones once an hour, and what is said of it.
+//! When signatures expire: a look at the rows of all zones once an hour, what is said of it, and what is counted on the way.
 //!
 //! ```text
 //! rows: first expiry --look--> fine, soon, expired --against what was said--> log: once a zone and state
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use wire::NameBuf;
 use zone::catalog::{SlotNumber, View};
 use zone::check::Timestamp;
+use zone::pack::ZoneRow;
 
 use crate::controller::{Controller, Zones};
 use crate::settings::Settings;
@@ -112,6 +113,41 @@ impl Said {
     }
 }
 
+/// What a look has seen of all zones, for those who do not look themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// When, in seconds since 1970.
+    pub(crate) at: u64,
+    /// Zones with signatures that have expired.
+    pub(crate) expired: u64,
+    /// Zones that are warned of.
+    pub(crate) soon: u64,
+    /// When the next signatures expire, in seconds since 1970; none where there are none that have not.
+    pub(crate) next: Option<u64>,
+    /// Zones in which errors were found.
+    pub(crate) with_errors: u64,
+    /// Zones in which warnings were found, and no errors.
+    pub(crate) with_warnings: u64,
+    /// Records of all zones.
+    pub(crate) records: u64,
+}
+
+impl Looked {
+    /// Counts a zone. `remaining`: seconds until its first signatures expire, and what that is.
+    fn count(&mut self, row: &ZoneRow, remaining: Option<(i64, State)>) {
+        self.records += row.record_count;
+        self.with_errors += u64::from(row.errors > 0);
+        self.with_warnings += u64::from(row.errors == 0 && row.warnings > 0);
+        let Some((remaining, state)) = remaining else { return };
+        self.expired += u64::from(state == State::Expired);
+        self.soon += u64::from(state == State::Soon);
+        if state != State::Expired {
+            let expires = time(self.at, remaining);
+            self.next = Some(self.next.map_or(expires, |next| next.min(expires)));
+        }
+    }
+}
+
 /// Zones that are in another state than was said last, and worse.
 #[derive(Default)]
 struct Found {
@@ -123,7 +159,7 @@ struct Found {
 /// Looks once and says what is new; returns the time until the next look.
 fn look(controller: &Controller) -> Duration {
     let (started, now) = (Instant::now(), now());
-    let mut found = Found::default();
+    let (mut found, mut looked) = (Found::default(), Looked { at: now, ..Looked::default() });
     let mut next = i64::MAX;
     let (mut reader, mut from) = (controller.catalog.reader(), zone::catalog::FIRST_SLOT);
     loop {
@@ -131,9 +167,12 @@ fn look(controller: &Controller) -> Duration {
         let is_more = reader.with(|view| {
             for slot in view.slots(from, ROWS_A_BATCH)? {
                 let Some(View::Zone(zone)) = view.view_of(slot) else { continue };
-                let Some(remaining) = remaining(zone.row().first_expiry, now) else { continue };
-                let ahead = zones.expiry.ahead;
-                let (state, before) = (State::of(remaining, ahead), zones.expiry.of(slot));
+                let (row, ahead) = (zone.row(), zones.expiry.ahead);
+                let remaining = remaining(row.first_expiry, now);
+                let state = remaining.map(|remaining| (remaining, State::of(remaining, ahead)));
+                looked.count(&row, state);
+                let Some((remaining, state)) = state else { continue };
+                let before = zones.expiry.of(slot);
                 next = next.min(state.lasts(remaining, ahead).unwrap_or(i64::MAX));
                 if state == before {
                     continue;
@@ -157,6 +196,7 @@ fn look(controller: &Controller) -> Duration {
         }
         from.0 += ROWS_A_BATCH;
     }
+    *controller.looked.lock() = Some(looked);
     say(&found);
     let until_next = Duration::from_secs(u64::try_from(next).unwrap_or(0)).min(PAUSE);
     until_next.max(PAUSE_MIN).max(started.elapsed() * PAUSE_FACTOR)
@@ -258,6 +298,26 @@ mod tests {
             assert_eq!(state.lasts(remaining, ahead), lasts);
         }
         assert_eq!((State::of(0, 0), State::Fine.lasts(0, 0)), (State::Fine, Some(1)));
+    }
+
+    #[test]
+    fn what_is_counted_of_zones() {
+        let mut looked = Looked { at: 1000, ..Looked::default() };
+        let row = |errors, warnings| ZoneRow { record_count: 3, errors, warnings, ..ZoneRow::default() };
+        looked.count(&row(1, 1), None);
+        looked.count(&row(0, 1), Some((-1, State::Expired)));
+        looked.count(&row(0, 0), Some((20, State::Fine)));
+        looked.count(&row(0, 0), Some((10, State::Soon)));
+        let expected = Looked {
+            at: 1000,
+            expired: 1,
+            soon: 1,
+            next: Some(1010),
+            with_errors: 1,
+            with_warnings: 1,
+            records: 12,
+        };
+        assert_eq!(looked, expected);
     }
 
     /// Of zones of which nothing is to be said nothing is kept.

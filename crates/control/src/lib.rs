@@ -17,6 +17,7 @@
 //! * `catalogs`: zones that catalog zones list, and the catalogs that are made here.
 //! * `requests`: what is no query, handed on to who carries it out; `sig0`: updates whose signatures are dear to verify; `forward`: those for a primary.
 //! * `recursion`: the recursive server: where cache, resolver, clients and upstream sockets meet.
+//! * [`metrics`]: each number that others are told, once; `http`: the process that tells them.
 //! * [`upgrade`]: one server hands over to the next.
 //! * [`journal`]: log and history of zones that change, as people look at them without the server.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
@@ -39,6 +40,7 @@ pub mod findings;
 mod forward;
 pub mod handler;
 pub mod here;
+mod http;
 mod identity;
 pub mod journal;
 mod limited;
@@ -47,6 +49,7 @@ mod locks;
 pub mod log;
 mod mappings;
 mod memory;
+pub mod metrics;
 mod notices;
 pub mod order;
 pub mod packs;

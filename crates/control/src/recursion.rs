@@ -87,6 +87,16 @@ pub(crate) struct Recursion {
     writing: Mutex<()>,
 }
 
+/// Numbers of the cache, and of the network behind it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CacheNumbers {
+    pub(crate) counts: cache::Counts,
+    /// Most octets of entries.
+    pub(crate) octets_max: u64,
+    /// Whether nobody answers.
+    pub(crate) is_network_out: bool,
+}
+
 /// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
 const FIRST: Moment = Moment(1_000_000);
 
@@ -246,6 +256,16 @@ impl Recursion {
             cache_entries: counts.entries,
             cache_entry_octets: counts.octets,
             cache_octets: terms.cache_octets as u64,
+            is_network_out: self.outage.is_told(),
+        }
+    }
+
+    /// The numbers of what was learned. Asks no worker, and looks at no entry.
+    pub(crate) fn cache_numbers(&self) -> CacheNumbers {
+        let terms = self.current_terms();
+        CacheNumbers {
+            counts: terms.cache.counts(),
+            octets_max: terms.cache_octets as u64,
             is_network_out: self.outage.is_told(),
         }
     }

@@ -118,6 +118,7 @@ fn new_settings(
     let mut waiting = settings.server.keep_until_start(&old.server);
     waiting.extend(settings.tcp.keep_until_start(&old.tcp));
     waiting.extend(settings.control.keep_until_start(&old.control));
+    waiting.extend(settings.http.keep_until_start(&old.http));
     waiting.extend(settings.log.keep_until_start(&old.log));
     waiting.extend(settings.secondary.keep_until_start(&old.secondary));
     waiting.extend(of_resolver);

@@ -85,11 +85,15 @@ fn run(start: Start) -> Result<(), Faults> {
     watch_signals(events.clone()).map_err(|error| format!("cannot watch signals: {error}"))?;
 
     let (server, control) = bind(&settings, activated)?;
+    let http = crate::http::bind(&settings, Vec::new())?;
     let socket = crate::socket::bind(&settings, control)?;
     drop_privileges(&settings)?;
     // From here on as the user that the server runs as: what it can read and write now it can later too.
     let controller = Arc::new(Controller::new(settings, start.overrides)?);
     let _profile = AtExit { controller: &controller, json };
+    controller.listen_for_http(http);
+    // Probes are told that it starts.
+    watch_http(&controller)?;
     notifier.into_iter().for_each(|notifier| drop(controller.notifier.set(notifier)));
     say_what_is_listened_on(&server);
 
@@ -123,6 +127,7 @@ fn run(start: Start) -> Result<(), Faults> {
     run_workers(&controller, server, None).map_err(|error| format!("cannot start a worker: {error}"))?;
     if is_served {
         controller.say_what_is_stored();
+        controller.http.ready();
     }
     crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     let loading = load_on_a_thread(&controller, &events, announced);
@@ -152,6 +157,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
         listen.addresses.clear();
     }
     let (mut control, keeps_control) = taking.control_socket(&settings)?;
+    let http = crate::http::bind(&settings, std::mem::take(&mut taking.http))?;
     let locks = std::mem::take(&mut taking.locks);
     let controller = Arc::new(Controller::with_locks(settings, start.overrides, locks)?);
     let _profile = AtExit { controller: &controller, json };
@@ -184,6 +190,9 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
     let _socket_file = control.map(serve).transpose().map_err(|error| format!("control socket: {error}"))?;
     taking.taken();
+    controller.listen_for_http(http);
+    controller.http.ready();
+    watch_http(&controller)?;
     if let Some(notifier) = notifier {
         tell(Some(&notifier), Notifier::alive);
         let _ = controller.notifier.set(notifier);
@@ -195,6 +204,11 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     tidy_on_a_thread(&controller);
     let end = handle_events(&controller, &received, &events, &first, false)?;
     Ok(end::finish(&controller, end, &received)?)
+}
+
+fn watch_http(controller: &Arc<Controller>) -> Result<(), String> {
+    let settings = controller.change().settings.clone();
+    crate::http::watch(controller, &settings).map_err(|error| format!("cannot start a thread: {error}"))
 }
 
 /// The service manager, if there is one.

@@ -1,4 +1,4 @@
-//! The few calls into the system that need `unsafe`: giving memory back, leaving processors to others.
+//! The few calls into the system that need `unsafe`: giving memory back, leaving processors to others; and what the system counts of this process.
 #![allow(unsafe_code)] // calls of the C library, each argued below
 
 use std::io;
@@ -81,6 +81,34 @@ pub fn memory_octets() -> Option<u64> {
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
+}
+
+/// What the system counts of this process. `None`: it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Process {
+    /// Time of processors, of all threads.
+    pub(crate) cpu_seconds: f64,
+    pub(crate) resident_octets: Option<u64>,
+    pub(crate) virtual_octets: Option<u64>,
+    pub(crate) open_descriptors: Option<u64>,
+    pub(crate) most_descriptors: Option<u64>,
+}
+
+/// Reads them. The cost does not depend on how much memory or how many descriptors there are.
+pub(crate) fn process() -> Process {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let mut pages = statm.split_ascii_whitespace().map(|pages| pages.parse::<u64>().ok());
+    let octets = |pages: u64| pages * rustix::param::page_size() as u64;
+    // Of this folder kernels from 6.2 on say as the length how many entries there are; others nothing.
+    let descriptors = std::fs::metadata("/proc/self/fd").map(|folder| folder.len()).ok();
+    Process {
+        cpu_seconds: time.tv_sec as f64 + time.tv_nsec as f64 / 1e9,
+        virtual_octets: pages.next().flatten().map(octets),
+        resident_octets: pages.next().flatten().map(octets),
+        open_descriptors: descriptors.filter(|count| *count > 0),
+        most_descriptors: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
+    }
 }
 
 /// A number that nobody can guess, for the index of a pack.

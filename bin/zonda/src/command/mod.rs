@@ -7,6 +7,7 @@ pub mod check_zone;
 pub mod compile;
 pub mod completion;
 pub mod ctl;
+pub mod http;
 pub mod journal;
 pub mod man;
 pub mod serve;

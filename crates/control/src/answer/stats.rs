@@ -14,7 +14,7 @@ use crate::handler::Shown;
 use crate::memory::memory;
 use crate::recursion::Recursion;
 
-pub(super) fn stats(controller: &Controller) -> Stats {
+pub(crate) fn stats(controller: &Controller) -> Stats {
     let (answers, limited, types) = {
         let shown = controller.shown.read();
         let answers = shown.iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
@@ -59,16 +59,29 @@ pub(super) fn stats(controller: &Controller) -> Stats {
 
 /// What the resolver answered, did, and has waiting, of all workers.
 #[derive(Default)]
-struct Recursed {
-    answers: recursive::Counters,
-    done: resolve::Counters,
-    waiting: [u64; 5],
+pub(crate) struct Recursed {
+    /// What clients got.
+    pub(crate) answers: recursive::Counters,
+    /// What was done for that.
+    pub(crate) done: resolve::Counters,
+    /// As [`WAITING`] names them.
+    pub(crate) waiting: [u64; 5],
 }
+
+/// What is counted of clients that wait.
+pub(crate) const WAITING: [(&str, &str); 5] = [
+    ("waiting", "Clients that wait for the resolver now."),
+    ("evicted", "Clients that had to go for others to wait."),
+    ("sent_again", "Queries of clients that waited for the same already."),
+    ("late", "Answers that came too late to be sent."),
+    ("pulses_cut", "Answers sent as TC, as too many were held back for one network."),
+];
 
 const _: () = assert!(recursive::Counters::RCODES == auth::Counters::RCODES, "the same are told apart");
 
 impl Recursed {
-    fn of(recursion: &Recursion) -> Recursed {
+    /// Asks all workers.
+    pub(crate) fn of(recursion: &Recursion) -> Recursed {
         let mut sum = Recursed::default();
         for counts in recursion.counts() {
             sum.answers = sum.answers.sum(counts.answers);
@@ -84,14 +97,7 @@ impl Recursed {
 
     fn lines(&self) -> Vec<Count> {
         let Recursed { answers, done, waiting } = self;
-        let of_waiting = [
-            ("waiting", "Clients that wait for the resolver now."),
-            ("evicted", "Clients that had to go for others to wait."),
-            ("sent_again", "Queries of clients that waited for the same already."),
-            ("late", "Answers that came too late to be sent."),
-            ("pulses_cut", "Answers sent as TC, as too many were held back for one network."),
-        ];
-        let waiting = of_waiting.into_iter().zip(*waiting).map(|((name, help), count)| (name, help, count));
+        let waiting = WAITING.into_iter().zip(*waiting).map(|((name, help), count)| (name, help, count));
         let all = answers.each().chain(waiting).chain(done.each());
         all.map(|(name, help, count)| Count { name: name.replace('_', "-"), count, help: help.trim().into() })
             .collect()
@@ -99,7 +105,7 @@ impl Recursed {
 }
 
 /// How often each type was asked for that was asked for, those that were most often first.
-fn types(shown: &[Shown]) -> Vec<(String, u64)> {
+pub(crate) fn types(shown: &[Shown]) -> Vec<(String, u64)> {
     let mut types: Vec<(Asked, u64)> = Vec::new();
     for shown in shown {
         types.resize(types.len().max(shown.tally.each().count()), (Asked::Others, 0));
@@ -142,7 +148,8 @@ fn pins(controller: &Controller) -> [(&'static str, &'static str, u64); 6] {
     ]
 }
 
-fn rcode_name(code: usize) -> String {
+/// A response code as text.
+pub(crate) fn rcode_name(code: usize) -> String {
     match rcode::mnemonic(code as u16) {
         Some(mnemonic) => mnemonic.into(),
         None => format!("RCODE{code}"),

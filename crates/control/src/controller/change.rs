@@ -458,10 +458,16 @@ impl Controller {
             change.errors.push("more zones are not loaded; `zonda ctl zones` shows them".into());
         }
         let problem = Some(lines.into());
-        match (zones.awaited.get_mut(&apex.to_lowercase()), slot) {
-            (Some(awaited), _) => awaited.problem = problem,
-            (None, Some(slot)) => zones.rare.entry(slot).or_default().problem = problem,
-            (None, None) => {}
+        let lower = apex.to_lowercase();
+        match slot {
+            _ if zones.awaited.contains_key(&lower) => {
+                zones.awaited.change(&lower, |awaited| awaited.problem = problem);
+            }
+            Some(slot) => zones.change_rare(slot, |rare| {
+                rare.problem = problem;
+                rare.is_absent = !has_data;
+            }),
+            None => {}
         }
     }
 }
@@ -493,7 +499,7 @@ fn note(zones: &mut Zones, slot: SlotNumber, job: &Job, loaded: Loaded) {
     let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), loaded.pack.pack.id()));
     let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
     let is_rare = own.is_some() || includes.is_some();
-    zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
+    zones.set_rare(slot, is_rare.then_some(Rare { includes, own, ..Rare::default() }));
     zones.findings.set(slot, loaded.findings.lines);
 }
 

@@ -79,10 +79,11 @@ impl Controller {
     fn note_read(&self, name: &Name, loaded: &Loaded) {
         let mut zones = self.zones.write();
         let Some(slot) = self.catalog.reader().with(|view| zones.slot(view, name)) else { return };
-        let rare = zones.rare.entry(slot).or_default();
-        rare.problem = None;
-        rare.includes = (!loaded.includes.is_empty()).then(|| (loaded.stamp, loaded.includes.clone()));
-        if rare.includes.is_none() && rare.own.is_none() {
+        zones.change_rare(slot, |rare| {
+            rare.problem = None;
+            rare.includes = (!loaded.includes.is_empty()).then(|| (loaded.stamp, loaded.includes.clone()));
+        });
+        if zones.rare.get(&slot).is_some_and(|rare| rare.includes.is_none() && rare.own.is_none()) {
             zones.rare.remove(&slot);
         }
     }

@@ -175,7 +175,10 @@ impl Controller {
         zones.packs.subtract(pack);
         zones.loaded -= 1;
         let line = "its pack was cut off or cannot be read any more, and its text was not read again yet";
-        zones.set_rare(slot, Some(Rare { problem: Some([line.to_owned()].into()), ..Rare::default() }));
+        zones.set_rare(
+            slot,
+            Some(Rare { problem: Some([line.to_owned()].into()), is_absent: true, ..Rare::default() }),
+        );
     }
 }
 

@@ -125,9 +125,7 @@ impl Controller {
 
     /// Gives a zone that stays another source.
     fn become_member(&self, zones: &mut super::Zones, name: &Name, source: SourceId) {
-        if let Some(awaited) = zones.awaited.get_mut(&name.to_lowercase()) {
-            awaited.source = source;
-        }
+        zones.awaited.change(&name.to_lowercase(), |awaited| awaited.source = source);
         let found = self.catalog.reader().with(|view| {
             let slot = zones.slot(view, name)?;
             Some((slot, view.group_of(slot)))

@@ -192,6 +192,7 @@ impl Controller {
             zones.gone.add(name);
             zones.packs.subtract(pack);
             zones.loaded = zones.loaded.saturating_sub(1);
+            zones.rare.change(&slot, |rare| rare.is_absent = true);
         }
         if was_changed {
             self.dynamic.removed(name.to_lowercase());

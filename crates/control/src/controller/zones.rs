@@ -20,6 +20,7 @@ use zone::{Catalog, ZoneView};
 use super::Controller;
 use super::gone::Gone;
 use super::held::{HeldPacks, Kind};
+use super::tallied::Tallied;
 use crate::command::ByCommand;
 use crate::commanded::Commanded;
 use crate::expiry;
@@ -56,6 +57,8 @@ pub(super) struct Rare {
     pub(super) includes: Option<(Stamp, Includes)>,
     /// Why its file could not be loaded when that was tried last. `None`: it could.
     pub(super) problem: Option<Box<[String]>>,
+    /// With a problem: whether there are no data of it either, not even older ones.
+    pub(super) is_absent: bool,
     /// Its name and its pack where its data are a file of the operator's: who writes into one instead of replacing it changes
     /// what is mapped, and zones must be found all the same.
     pub(super) own: Option<(NameBuf, u64)>,
@@ -77,9 +80,9 @@ pub(crate) struct Zones {
     pub(super) sources: Sources,
     /// By slot number.
     kept: Vec<Kept>,
-    pub(super) rare: HashMap<SlotNumber, Rare>,
+    pub(super) rare: Tallied<SlotNumber, Rare>,
     /// By name in lower case.
-    pub(super) awaited: HashMap<NameBuf, Awaited>,
+    pub(super) awaited: Tallied<NameBuf, Awaited>,
     /// Slots of the zones that have a name in [`Rare`], by that.
     own_names: HashMap<NameBuf, SlotNumber>,
     pub(super) packs: HeldPacks,
@@ -349,6 +352,14 @@ impl Zones {
         self.sources.get(self.kept(slot).source, name)
     }
 
+    /// Changes what a zone has that few have.
+    pub(super) fn change_rare(&mut self, slot: SlotNumber, change: impl FnOnce(&mut Rare)) {
+        if !self.rare.contains_key(&slot) {
+            self.rare.insert(slot, Rare::default());
+        }
+        self.rare.change(&slot, change);
+    }
+
     /// Gives a zone what few have, or takes it away.
     pub(super) fn set_rare(&mut self, slot: SlotNumber, rare: Option<Rare>) {
         let old = match rare {
@@ -501,13 +512,13 @@ impl Controller {
         }
         let (mut shown, mut hidden) = (Vec::new(), Vec::new());
         self.catalog.reader().with(|view| {
-            for (key, awaited) in &mut zones.awaited {
+            zones.awaited.change_all(|key, awaited| {
                 match (is_below_data(view, &awaited.name), awaited.slot) {
                     (true, Some(_)) => hidden.extend(awaited.slot.take()),
                     (false, None) => shown.push((key.clone(), awaited.source)),
                     _ => {}
                 }
-            }
+            });
         });
         zones.shown -= hidden.len();
         hidden.iter().for_each(|slot| zones.forget(*slot));
@@ -518,9 +529,7 @@ impl Controller {
         zones.shown += slots.len();
         for ((key, source), slot) in shown.iter().zip(slots) {
             zones.kept_mut(slot).source = *source;
-            if let Some(awaited) = zones.awaited.get_mut(key) {
-                awaited.slot = Some(slot);
-            }
+            zones.awaited.change(key, |awaited| awaited.slot = Some(slot));
         }
     }
 }

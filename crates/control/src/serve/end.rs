@@ -14,6 +14,9 @@ use crate::upgrade::give::{Ended, Process};
 /// How long the end may wait for TCP clients to take their answers.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long it may wait for those who ask over HTTP: an answer is made in milliseconds.
+const HTTP_PATIENCE: Duration = Duration::from_millis(500);
+
 pub(super) fn finish(
     controller: &Controller,
     end: End,
@@ -25,6 +28,7 @@ pub(super) fn finish(
     };
     tracing::info!("stopping: {reason}");
     tell(controller.notifier.get(), Notifier::stopping);
+    controller.http.leave(HTTP_PATIENCE);
     // Taken out first: others may ask for it while clients take their answers.
     let running = controller.running.lock().take();
     // One that took over in this moment is meant too.
@@ -59,6 +63,8 @@ fn leave(
     mut has_reload: bool,
     received: &mpsc::Receiver<Event>,
 ) -> Result<(), Vec<String>> {
+    // Before the workers go, whose numbers are asked for: the successor's process answers already.
+    controller.http.leave(HTTP_PATIENCE);
     // Zones of others are the successor's now.
     controller.catalogs.stop();
     controller.secondaries.stop();

@@ -68,6 +68,7 @@ pub(super) fn handle_events(
             }
             Ok(Event::Loaded(Some(loaded))) => {
                 check_first_load(controller, &*loaded?, first)?;
+                controller.http.ready();
                 say_what_is_served(&ready(controller), controller, first.started);
                 watch_expiry(controller);
                 // Whoever closed standard error does not want to be welcomed.

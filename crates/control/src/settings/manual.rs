@@ -2,6 +2,7 @@
 
 use super::catalogs::CatalogSettings;
 use super::declare::{Row, Section};
+use super::http::HttpSettings;
 use super::resolver::{ForwardSettings, LocalZoneSettings, ResolverSettings, StubSettings};
 use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
@@ -59,6 +60,7 @@ pub fn markdown() -> String {
     add::<StubSettings>(&mut page, "[[stub]]");
     add::<LocalZoneSettings>(&mut page, "[[local-zone]]");
     add::<ControlSettings>(&mut page, "[control]");
+    add::<HttpSettings>(&mut page, "[http]");
     add::<LogSettings>(&mut page, "[log]");
     add::<ZoneSettings>(&mut page, "[[zone]]");
     add::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
@@ -106,6 +108,7 @@ pub fn man_page() -> String {
     add_man::<StubSettings>(&mut page, "[[stub]]");
     add_man::<LocalZoneSettings>(&mut page, "[[local-zone]]");
     add_man::<ControlSettings>(&mut page, "[control]");
+    add_man::<HttpSettings>(&mut page, "[http]");
     add_man::<LogSettings>(&mut page, "[log]");
     add_man::<ZoneSettings>(&mut page, "[[zone]]");
     add_man::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");

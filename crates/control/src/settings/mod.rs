@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 pub(crate) mod access;
 mod catalogs;
 mod declare;
+mod http;
 pub(crate) mod keys;
 mod manual;
 mod problem;
@@ -22,6 +23,7 @@ mod zones;
 
 pub use access::OwnLists;
 pub use catalogs::CatalogSettings;
+pub use http::HttpSettings;
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub(crate) use resolver::pin;
@@ -79,6 +81,8 @@ pub struct Settings {
     pub local_zones: Vec<(usize, LocalZoneSettings)>,
     /// `[control]`
     pub control: ControlSettings,
+    /// `[http]`
+    pub http: HttpSettings,
     /// `[log]`
     pub log: LogSettings,
     /// `[[zone]]`, each with its line.
@@ -130,7 +134,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 20] = [
+        const SECTIONS: [&str; 21] = [
             "server",
             "tcp",
             "cookies",
@@ -146,6 +150,7 @@ impl Settings {
             "stub",
             "local-zone",
             "control",
+            "http",
             "log",
             "zone",
             "zone-directory",
@@ -189,6 +194,7 @@ impl Settings {
                 "stub" => settings.stubs = read_each(value, report, resolver::check_stub),
                 "local-zone" => settings.local_zones = read_each(value, report, resolver::check_local),
                 "control" => settings.control = Section::read(value, report),
+                "http" => settings.http = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, zones::check_zone),
                 "zone-directory" => {
@@ -205,6 +211,7 @@ impl Settings {
         settings.check_remotes(table, report);
         settings.check_catalogs(table, report);
         settings.check_resolver(table, report);
+        settings.check_http(table, report);
         settings.close_catalogs();
         settings
     }

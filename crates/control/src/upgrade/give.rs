@@ -231,6 +231,8 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
     let state_lock = controller.recursion.as_ref().map(|recursion| recursion.lock()).transpose()?.flatten();
     let has_state_lock = state_lock.is_some();
     descriptors.extend(state_lock.map(OwnedFd::from));
+    let (http, listeners) = lines(controller.http.hand()?);
+    descriptors.extend(listeners);
     let (mut added, mut listed) = (Vec::new(), Vec::new());
     for zone in changing.commanded.added() {
         let Source::File(path) = &zone.source else { continue };
@@ -249,6 +251,7 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
         has_lock,
         has_cache,
         has_state_lock,
+        http,
         added,
         listed,
         removed: changing.commanded.removed().map(ToString::to_string).collect(),

@@ -67,8 +67,8 @@ impl Controller {
                     let awaited =
                         lower.as_ref().and_then(|lower| zones.awaited.get(lower)).map(|zone| zone.source);
                     let mut is_new = awaited.is_some_and(|old| is_other(zones, old));
-                    if let Some(awaited) = lower.as_ref().and_then(|lower| zones.awaited.get_mut(lower)) {
-                        awaited.source = source;
+                    if let Some(lower) = &lower {
+                        zones.awaited.change(lower, |awaited| awaited.source = source);
                     }
                     let who = match (slot, lower) {
                         (Some(slot), lower) => {
@@ -120,8 +120,9 @@ impl Controller {
             let Some((left, why)) = leaving.stays(zones.kept(*slot).source) else { return true };
             zones.kept_mut(*slot).source = left;
             if leaving.new.why_unread(left).is_none() && left != SourceId::UNKNOWN {
-                let problem = &mut zones.rare.entry(*slot).or_default().problem;
-                problem.get_or_insert_with(|| [why.to_owned()].into());
+                zones.change_rare(*slot, |rare| {
+                    rare.problem.get_or_insert_with(|| [why.to_owned()].into());
+                });
             } else {
                 zones.left += 1;
             }

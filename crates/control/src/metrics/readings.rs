@@ -1,0 +1,100 @@
+//! All numbers of a moment, read once for all that is told of them.
+
+use std::iter;
+
+use auth::rate::Limited;
+use net::{Running, WorkerCounters};
+use zone::catalog::PinCounts;
+
+use crate::answer::{Recursed, types};
+use crate::command::Count;
+use crate::controller::{Controller, ZoneNumbers};
+use crate::expiry::Looked;
+use crate::recursion::CacheNumbers;
+use crate::system::{Process, process};
+
+/// What was read. Nothing of it is by zone.
+#[derive(Default)]
+pub(super) struct Readings {
+    /// Of each worker.
+    pub(super) workers: Vec<WorkerCounters>,
+    /// Of all of them.
+    pub(super) transport: WorkerCounters,
+    /// Answers from zones.
+    pub(super) answers: auth::Counters,
+    pub(super) limited: Limited,
+    /// How often each type was asked for.
+    pub(super) types: Vec<(String, u64)>,
+    /// Of the resolver, if there is one.
+    pub(super) recursed: Option<Recursed>,
+    pub(super) cache: Option<CacheNumbers>,
+    pub(super) zones: ZoneNumbers,
+    /// What the last look at all zones has found; none before the first.
+    pub(super) looked: Option<Looked>,
+    pub(super) pins: PinCounts,
+    /// Counts of threads, as `ctl stats` names them.
+    pub(super) counts: Vec<Count>,
+    /// Octets of memory that the program knows the use of.
+    pub(super) memory: Vec<(&'static str, u64)>,
+    pub(super) process: Process,
+    /// When the server started, in seconds since 1970.
+    pub(super) started: f64,
+}
+
+impl Readings {
+    /// Reads all. Takes locks for moments only, none that is held for the whole of a change.
+    pub(super) fn of(controller: &Controller) -> Readings {
+        let (answers, limited, types, kept) = {
+            let shown = controller.shown.read();
+            let answers = shown.iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
+            let limited = shown.iter().map(|shown| shown.told.counts.read()).reduce(|a, b| a.sum(b));
+            let kept = shown.iter().map(|shown| shown.tally.kept_octets()).sum();
+            (answers.unwrap_or_default(), limited.unwrap_or_default(), types(&shown), kept)
+        };
+        let (workers, buffers) = {
+            let running = controller.running.lock();
+            let buffers = running.as_ref().map_or(0, |running| running.buffer_octets() as u64);
+            (running.as_ref().map(Running::counters).unwrap_or_default(), buffers)
+        };
+        let (zones, list) = {
+            let zones = controller.zones.read();
+            (zones.numbers(), zones.kept_octets())
+        };
+        let recursion = controller.recursion.as_deref();
+        let catalog = (controller.catalog.octets() + list) as u64;
+        let started = controller.started.duration_since(std::time::UNIX_EPOCH);
+        Readings {
+            transport: workers.iter().copied().reduce(|a, b| a.sum(b)).unwrap_or_default(),
+            workers,
+            answers,
+            limited,
+            types,
+            recursed: recursion.map(Recursed::of),
+            cache: recursion.map(|recursion| recursion.cache_numbers()),
+            zones,
+            looked: *controller.looked.lock(),
+            pins: controller.catalog.pins(),
+            counts: iter::empty()
+                .chain(controller.transfers.counts())
+                .chain(controller.telling.counts())
+                .chain(controller.historian.counts())
+                .chain(controller.verifier.counts())
+                .chain(controller.forwarder.counts())
+                .collect(),
+            memory: vec![("catalog", catalog), ("kept-answers", kept), ("buffers", buffers)],
+            process: process(),
+            started: started.map_or(0.0, |since| since.as_secs_f64()),
+        }
+    }
+
+    /// A count of a thread by its name.
+    pub(super) fn count(&self, name: &str) -> Option<u64> {
+        self.counts.iter().find(|count| count.name == name).map(|count| count.count)
+    }
+
+    /// Responses by code, from zones and by the resolver.
+    pub(super) fn rcodes(&self) -> [u64; auth::Counters::RCODES] {
+        let others = self.recursed.as_ref().map_or([0; _], |recursed| recursed.answers.rcodes);
+        std::array::from_fn(|code| self.answers.rcodes[code] + others[code])
+    }
+}
