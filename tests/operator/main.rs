@@ -8,6 +8,7 @@ mod dynamic;
 mod forwarding;
 mod full;
 mod hostile;
+mod http;
 mod images;
 mod install;
 mod ixfr;
