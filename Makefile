@@ -111,6 +111,8 @@ install:
 	install -D -m 644 packaging/zonda.tmpfiles "$(P)/lib/tmpfiles.d/zonda.conf"
 	install -D -m 644 packaging/zonda.toml "$(P)/share/doc/zonda/zonda.toml"
 	install -m 644 LICENSE-APACHE LICENSE-MIT CHANGELOG.md "$(P)/share/doc/zonda/"
+	install -m 644 packaging/grafana/zonda.json "$(P)/share/doc/zonda/grafana.json"
+	install -m 644 packaging/prometheus/zonda.rules.yml "$(P)/share/doc/zonda/prometheus.rules.yml"
 	install -d "$(D)$(SYSCONFDIR)/zonda/zones"
 	@if ! test -e "$(D)$(SYSCONFDIR)/zonda/zonda.toml"; then \
 		install -m 644 packaging/zonda.toml "$(D)$(SYSCONFDIR)/zonda/zonda.toml"; \
