@@ -401,6 +401,7 @@ impl Controller {
         if self.catalog.publish(slot, None, source).is_ok() {
             zones.packs.add(pack.pack.id());
             zones.loaded += 1;
+            zones.rare.change(&slot, |rare| rare.is_absent = false);
         }
     }
 

@@ -196,6 +196,8 @@ impl Controller {
             None => {
                 zones.packs.add(base.pack.id());
                 zones.loaded += 1;
+                let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+                slot.and_then(|slot| zones.rare.change(&slot, |rare| rare.is_absent = false));
             }
         }
         zones.shown += usize::from(is_new);

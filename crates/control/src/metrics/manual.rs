@@ -11,7 +11,7 @@ What `/metrics` tells, see [Monitoring](monitoring.md#over-http): each number wi
 another one [takes over](upgrade.md), and never go down; `_total` at their ends is left out of families in OpenMetrics. *From* is the part of `zonda ctl stats` that has the same,
 or what else. Numbers of the resolver are there where there is one, those of [the last look](#from-the-last-look-at-all-zones) after the first.
 
-With `type` and `rcode` and `worker` there are as many series as types were asked for (70 at most), as there are response codes (25) and as there are workers; of all others one for
+With `type` and `rcode` and `worker` there are as many series as types were asked for (72 at most), as there are response codes (25) and as there are workers; of all others one for
 each line. There are none by zone, name or client: `zonda ctl` shows these.
 ";
 

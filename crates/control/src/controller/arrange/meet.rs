@@ -116,12 +116,15 @@ impl Controller {
         gone.iter().for_each(|slot| met.add(*slot));
         gone.extend(zones.own_slots().filter(|slot| !met.has(*slot)));
         zones.left = 0;
+        let mut reader = self.catalog.reader();
         gone.retain(|slot| {
             let Some((left, why)) = leaving.stays(zones.kept(*slot).source) else { return true };
             zones.kept_mut(*slot).source = left;
             if leaving.new.why_unread(left).is_none() && left != SourceId::UNKNOWN {
+                let is_absent = reader.with(|view| zones.pack_of(view, *slot).is_none());
                 zones.change_rare(*slot, |rare| {
                     rare.problem.get_or_insert_with(|| [why.to_owned()].into());
+                    rare.is_absent = is_absent;
                 });
             } else {
                 zones.left += 1;
