@@ -1,0 +1,213 @@
+//! What the observer's thread has, and a round of it: all rings are read, and each consumer is told what it wants of that.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use net::{TapRecord, Tapped};
+use sync::Random;
+use sync::tap::{Reader, Tap, Wants};
+
+use super::{Consumer, SLOTS, Slot};
+use crate::join::{Join, Row};
+use crate::pace::Pace;
+use crate::told::{Outcome, Told};
+
+/// Records of one ring at a time: so that no worker's has to become full while another's is read.
+const RECORDS_A_TURN: usize = 1024;
+
+sync::counters! {
+    /// Live counters of the observer; its thread is the only writer.
+    pub(super) live Live;
+    /// What was counted of the tap.
+    pub values Counts;
+
+    /// Records of queries, late responses and ends that were read.
+    read,
+    /// Records that found no room in the ring of their worker.
+    lost_in_rings,
+    /// Queries that wait for their response and had to go for others, or whose end was lost.
+    lost_queries,
+    /// Late responses and ends whose query was not there any more.
+    without_query,
+}
+
+/// A worker's ring, and its queries that wait.
+struct Worker {
+    reader: Reader,
+    join: Join,
+}
+
+/// Everything.
+#[derive(Default)]
+pub(super) struct Parts {
+    workers: Vec<Worker>,
+    consumers: Consumers,
+    pace: Option<Pace>,
+    record: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Consumers {
+    each: [Option<Box<dyn Consumer>>; SLOTS],
+    /// One in so many, of each; 0 where there is none.
+    one_in: [u32; SLOTS],
+    random: Option<Random>,
+}
+
+impl Parts {
+    pub(super) fn consumer(&self, slot: Slot) -> Option<&dyn Consumer> {
+        self.consumers.each[slot as usize].as_deref()
+    }
+
+    pub(super) fn replace(
+        &mut self,
+        slot: Slot,
+        consumer: Option<Box<dyn Consumer>>,
+    ) -> Option<Box<dyn Consumer>> {
+        let one_in = consumer.as_ref().map_or(0, |consumer| consumer.wants().one_in.max(1));
+        self.consumers.one_in[slot as usize] = one_in;
+        std::mem::replace(&mut self.consumers.each[slot as usize], consumer)
+    }
+
+    /// What all consumers together want; `None`: there is none.
+    pub(super) fn wants(&self) -> Option<Wants> {
+        let wants = self.consumers.each.iter().flatten().map(|consumer| consumer.wants());
+        wants.reduce(|one, other| Wants {
+            one_in: one.one_in.min(other.one_in),
+            query_octets: one.query_octets.max(other.query_octets),
+            response_octets: one.response_octets.max(other.response_octets),
+        })
+    }
+
+    pub(super) fn is_urgent(&self) -> bool {
+        self.consumers.each.iter().flatten().any(|consumer| consumer.is_urgent())
+    }
+
+    /// Becomes the reader of all rings, or wants something else of them.
+    pub(super) fn attach(&mut self, taps: &[Tap], wants: Wants, ring_octets: usize) -> io::Result<()> {
+        if self.consumers.random.is_none() {
+            self.consumers.random = Some(Random::from_system()?);
+        }
+        self.pace.get_or_insert_with(|| Pace::new(ring_octets, Instant::now()));
+        if self.workers.len() == taps.len() {
+            self.workers.iter_mut().for_each(|worker| worker.reader.change(wants));
+            return Ok(());
+        }
+        self.detach();
+        for tap in taps {
+            let reader = tap.attach(wants).ok_or(io::ErrorKind::ResourceBusy)?;
+            self.workers.push(Worker { reader, join: Join::default() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn detach(&mut self) {
+        self.workers.clear();
+    }
+
+    /// Reads all rings once. How long may be slept until the next round, if so.
+    pub(super) fn round(&mut self, counts: &Live) -> Option<Duration> {
+        let (mut most, mut is_busy) = (0, false);
+        for worker in &mut self.workers {
+            let (records, octets) = worker.read(&mut self.consumers, &mut self.record, counts);
+            most = most.max(octets);
+            is_busy |= records == RECORDS_A_TURN;
+        }
+        let now = Instant::now();
+        self.consumers.each.iter_mut().flatten().for_each(|consumer| consumer.hand_over(now));
+        let pause = self.pace.as_mut().map(|pace| pace.pause(most, now));
+        pause.filter(|_| !is_busy)
+    }
+
+    /// Reads until nothing is left, but no longer than this.
+    pub(super) fn read_until(&mut self, until: Instant, counts: &Live) {
+        loop {
+            let records = self
+                .workers
+                .iter_mut()
+                .map(|worker| worker.read(&mut self.consumers, &mut self.record, counts).0)
+                .sum::<usize>();
+            if records == 0 || Instant::now() >= until {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.consumers.each.iter_mut().flatten().for_each(|consumer| consumer.flush());
+    }
+}
+
+impl Worker {
+    /// Reads some records; how many, and what they took of the ring.
+    fn read(&mut self, consumers: &mut Consumers, record: &mut Vec<u8>, counts: &Live) -> (usize, usize) {
+        let (mut records, mut octets) = (0, 0);
+        while records < RECORDS_A_TURN && self.reader.read(record) {
+            records += 1;
+            octets += size_of::<u64>() + record.len().next_multiple_of(size_of::<u64>());
+            // The writer is ours: what cannot be read is a fault of its own, and no reason to stop.
+            let Some(record) = TapRecord::read(record) else { continue };
+            self.tell(&record, consumers, counts);
+        }
+        counts.read.add(records as u64);
+        (records, octets)
+    }
+
+    /// Tells consumers of a record, with the query where that came before.
+    fn tell(&mut self, record: &TapRecord<'_>, consumers: &mut Consumers, counts: &Live) {
+        let mut told = Told::of(record);
+        match (record.outcome, record.row) {
+            (Tapped::Later, Some(at)) => {
+                let takers = consumers.draw(record.one_in);
+                consumers.tell(takers, &told);
+                if let Some(asked) = told.asked {
+                    counts.lost_queries.add(self.join.put(at, Row::new(at, &told, asked, takers)));
+                }
+            }
+            (Tapped::LateResponse | Tapped::Ended, Some(at)) => match self.join.take(at) {
+                Some(row) => {
+                    (told.asked, told.query_octets, told.query) =
+                        (Some(row.asked), row.query_octets, &*row.query);
+                    consumers.tell(row.takers, &told);
+                }
+                None => {
+                    counts.without_query.add(1);
+                    // An end by itself says nothing that anybody could use.
+                    if told.outcome == Outcome::AnsweredLate {
+                        let takers = consumers.draw(record.one_in);
+                        consumers.tell(takers, &told);
+                    }
+                }
+            },
+            _ => {
+                let takers = consumers.draw(record.one_in);
+                consumers.tell(takers, &told);
+            }
+        }
+    }
+}
+
+impl Consumers {
+    /// Which of them take a query that was told as one in `told`: each as often as it wants queries, by chance and not every so many, as that would take the same
+    /// client again and again.
+    fn draw(&mut self, told: u32) -> u8 {
+        let mut takers = 0;
+        for (slot, wanted) in self.one_in.into_iter().enumerate().filter(|(_, wanted)| *wanted > 0) {
+            let is_taken = wanted <= told
+                || self
+                    .random
+                    .as_mut()
+                    .is_some_and(|random| random.below(u64::from(wanted)) < u64::from(told.max(1)));
+            takers |= u8::from(is_taken) << slot;
+        }
+        takers
+    }
+
+    fn tell(&mut self, takers: u8, told: &Told<'_>) {
+        for (slot, consumer) in self.each.iter_mut().enumerate() {
+            if let Some(consumer) = consumer.as_mut().filter(|_| takers & 1 << slot != 0) {
+                consumer.take(told);
+            }
+        }
+    }
+}

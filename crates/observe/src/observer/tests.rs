@@ -1,0 +1,190 @@
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use net::TapEnd;
+use sync::tap::{Writer, ring};
+
+use super::*;
+use crate::told::Outcome;
+
+const RING_OCTETS: usize = 1 << 16;
+
+/// A record, as workers write them: see the layout in `net::tap`.
+fn record(
+    outcome: u8,
+    end: u8,
+    row: Option<(u32, u32)>,
+    one_in: u32,
+    query: &[u8],
+    response: &[u8],
+) -> Vec<u8> {
+    let mut head = vec![0; 72];
+    (head[0], head[2], head[3]) = (outcome, 4 | 8, end);
+    let (index, generation) = row.unwrap_or((u32::MAX, 0));
+    head[4..8].copy_from_slice(&index.to_le_bytes());
+    head[8..12].copy_from_slice(&generation.to_le_bytes());
+    head[12..16].copy_from_slice(&one_in.to_le_bytes());
+    head[16..24].copy_from_slice(&1000_u64.to_le_bytes());
+    for at in [28, 32] {
+        head[at..at + 2].copy_from_slice(&(query.len() as u16).to_le_bytes());
+        head[at + 2..at + 4].copy_from_slice(&(response.len() as u16).to_le_bytes());
+    }
+    head[36..38].copy_from_slice(&53_u16.to_le_bytes());
+    [&head, query, response].concat()
+}
+
+fn write(writer: &mut Writer, octets: &[u8]) {
+    if let Some(mut record) = writer.begin_record(octets.len()) {
+        record.write(octets);
+    }
+    writer.publish();
+}
+
+fn answered(writer: &mut Writer, one_in: u32, query: &[u8]) {
+    write(writer, &record(1, 0, None, one_in, query, b"response"));
+}
+
+/// A consumer that passes on what it is told.
+struct Passes {
+    one_in: u32,
+    to: Sender<(Outcome, Vec<u8>, Vec<u8>)>,
+}
+
+impl Consumer for Passes {
+    fn wants(&self) -> Wants {
+        Wants { one_in: self.one_in, query_octets: 100, response_octets: 100 }
+    }
+
+    fn is_urgent(&self) -> bool {
+        true
+    }
+
+    fn take(&mut self, told: &Told<'_>) {
+        let _ = self.to.send((told.outcome, told.query.to_vec(), told.response.to_vec()));
+    }
+
+    fn hand_over(&mut self, _: Instant) {}
+
+    fn flush(&mut self) {}
+}
+
+type Heard = Receiver<(Outcome, Vec<u8>, Vec<u8>)>;
+
+fn passes(one_in: u32) -> (Option<Box<dyn Consumer>>, Heard) {
+    let (to, heard) = channel();
+    (Some(Box::new(Passes { one_in, to })), heard)
+}
+
+fn observer() -> (Observer, Writer) {
+    let (writer, tap) = ring(RING_OCTETS);
+    let observer = Observer::new(|| ());
+    observer.begin(&[tap], RING_OCTETS).unwrap();
+    (observer, writer)
+}
+
+fn end(observer: &Observer) {
+    observer.end(Instant::now() + Duration::from_secs(5));
+}
+
+#[test]
+fn a_late_response_has_its_query() {
+    let (observer, mut writer) = observer();
+    let (consumer, heard) = passes(1);
+    observer.set(Slot::Dnstap, consumer).unwrap();
+    for (outcome, end, generation, query, response) in [
+        (2, 0, 1, b"first".as_slice(), b"".as_slice()),
+        (5, 1, 1, b"", b""),
+        (2, 0, 2, b"second", b""),
+        (4, 0, 2, b"", b"late"),
+        (4, 0, 3, b"", b"alone"),
+        (5, 0, 4, b"", b""),
+    ] {
+        write(&mut writer, &record(outcome, end, Some((7, generation)), 1, query, response));
+    }
+    end(&observer);
+    let told: Vec<_> = heard.try_iter().collect();
+    let expected: [(Outcome, &[u8], &[u8]); 5] = [
+        (Outcome::Waits, b"first", b""),
+        (Outcome::Ended(TapEnd::Gone), b"first", b""),
+        (Outcome::Waits, b"second", b""),
+        (Outcome::AnsweredLate, b"second", b"late"),
+        (Outcome::AnsweredLate, b"", b"alone"),
+    ];
+    let expected: Vec<_> = expected
+        .into_iter()
+        .map(|(outcome, query, response)| (outcome, query.to_vec(), response.to_vec()))
+        .collect();
+    assert_eq!(told, expected);
+    let counts = observer.counts();
+    assert_eq!((counts.read, counts.without_query, counts.lost_queries), (6, 2, 0));
+}
+
+/// One that wants one in ten of a ring that has one in two is told a fifth, and late responses as their queries.
+#[test]
+fn consumers_thin_by_chance() {
+    const QUERIES: u32 = 20_000;
+    let (observer, mut writer) = observer();
+    let (seldom, heard) = passes(10);
+    let (often, all) = passes(2);
+    observer.set(Slot::Dnstap, seldom).unwrap();
+    observer.set(Slot::QueryLog, often).unwrap();
+    assert_eq!(writer.wants().unwrap().one_in, 2, "the denser of both");
+    let mut written = 0;
+    for index in 0..QUERIES {
+        let row = Some((index % 100, index));
+        for octets in [record(2, 0, row, 2, b"query", b""), record(4, 0, row, 2, b"", b"late")] {
+            // The ring is small, and the observer sleeps.
+            while written > 100 + observer.counts().read {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            write(&mut writer, &octets);
+            written += 1;
+        }
+    }
+    end(&observer);
+    assert_eq!(observer.counts().lost_in_rings, 0);
+    assert_eq!(all.try_iter().count() as u32, 2 * QUERIES);
+    let told: Vec<_> = heard.try_iter().collect();
+    let late = told.iter().filter(|(outcome, ..)| *outcome == Outcome::AnsweredLate).count();
+    assert_eq!(2 * late, told.len(), "a response for each query, and for no other");
+    // Standard deviation 57.
+    assert!((late as i64 - 4000).abs() < 300, "{late} of 20,000");
+}
+
+/// Whoever comes or goes costs others nothing.
+#[test]
+fn consumers_come_and_go() {
+    let (observer, mut writer) = observer();
+    let (lines, heard) = passes(1);
+    observer.set(Slot::QueryLog, lines).unwrap();
+    for round in 0..20_u8 {
+        answered(&mut writer, 1, &[round]);
+        let (other, _) = passes(1);
+        observer.set(Slot::Dnstap, other).unwrap();
+        answered(&mut writer, 1, &[round]);
+        observer.set(Slot::Dnstap, None).unwrap();
+    }
+    observer.set(Slot::QueryLog, None).unwrap();
+    assert_eq!(heard.try_iter().count(), 40);
+    assert_eq!(writer.wants(), None, "nobody wants anything");
+    answered(&mut writer, 1, b"unheard");
+    end(&observer);
+    assert_eq!(observer.counts().read, 40);
+}
+
+#[test]
+fn what_the_ring_has_no_room_for_is_counted() {
+    let (observer, mut writer) = observer();
+    let (consumer, heard) = passes(1);
+    observer.set(Slot::Dnstap, consumer).unwrap();
+    let query = [0; 4000];
+    // All at once, a hundred times what there is room for.
+    let count = 100 * RING_OCTETS / query.len();
+    for _ in 0..count {
+        answered(&mut writer, 1, &query);
+    }
+    end(&observer);
+    let counts = observer.counts();
+    assert!(counts.lost_in_rings > 0);
+    assert_eq!(counts.read + counts.lost_in_rings, count as u64);
+    assert_eq!(heard.try_iter().count() as u64, counts.read);
+}
