@@ -23,6 +23,7 @@ use crate::controller::{Change, Controller};
 use crate::limited;
 use crate::locks;
 use crate::log;
+use crate::observing::Channel;
 use crate::recursion::Recursion;
 use crate::reload;
 use crate::secondaries::Command;
@@ -91,6 +92,14 @@ fn carry_out(
             return said(reply(Reply::Locks(locks::command(controller, *on, *clear))));
         }
         Request::RateLimit => return said(reply(Reply::RateLimit(limited::current(controller)))),
+        Request::Dnstap { switch } => {
+            let text = controller.observing.command(controller, Channel::Dnstap, *switch)?;
+            return said(reply(Reply::Confirmed { text }));
+        }
+        Request::QueryLog { switch } => {
+            let text = controller.observing.command(controller, Channel::QueryLog, *switch)?;
+            return said(reply(Reply::Confirmed { text }));
+        }
         Request::LogLevel { level } => {
             let was = level.as_deref().map_or_else(|| Ok(log::level()), log::change_level)?;
             return said(reply(Reply::LogLevel(LogLevel { level: log::level(), was })));

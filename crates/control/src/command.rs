@@ -11,7 +11,7 @@ pub use self::cache::{
     AnchorLine, CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, RequestLine, ServerLine,
 };
 pub use self::server::{
-    Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, ResolverStatus, Stats, Status,
+    Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, ResolverStatus, Stats, Status, Switch,
     Upgraded,
 };
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};
@@ -50,6 +50,16 @@ pub enum Request {
         /// The least important that are written, one of [`crate::log::LEVELS`]; as before if it is left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         level: Option<String>,
+    },
+    /// What is told to who collects queries and responses (dnstap).
+    Dnstap {
+        /// What becomes of it.
+        switch: Switch,
+    },
+    /// Lines about queries.
+    QueryLog {
+        /// What becomes of them.
+        switch: Switch,
     },
     /// Read settings and zones again as far as they have changed, or some zones.
     Reload {
@@ -252,7 +262,7 @@ pub enum Reply {
     LogLevel(LogLevel),
     /// To `catalogs`, one for each.
     Catalog(CatalogLine),
-    /// To `confirm-catalog`.
+    /// To `confirm-catalog`, `dnstap` and `query-log`.
     Confirmed {
         /// What was done.
         text: String,

@@ -60,6 +60,7 @@ use crate::http::Http;
 use crate::identity::{Identity, identity};
 use crate::limited::Watch;
 use crate::notices::Telling;
+use crate::observing::Observing;
 use crate::packs::PackFolder;
 use crate::recursion::Recursion;
 use crate::secondaries::Secondaries;
@@ -158,6 +159,8 @@ pub struct Controller {
     pub(crate) historian: Arc<Historian>,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
+    /// Who else is told of queries.
+    pub(crate) observing: Observing,
     /// What is known of their texts.
     pub(crate) texts: Arc<Texts>,
     /// What verifies updates that are signed by SIG(0).
@@ -262,6 +265,7 @@ impl Controller {
             journal_octets,
             merge_percent,
             dynamic: Arc::new(Dynamic::new()),
+            observing: Observing::new(),
             texts: Arc::clone(&texts),
             verifier: Arc::new(Verifier::new()),
             forwarder: Arc::new(Forwarder::new()),

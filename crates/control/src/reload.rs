@@ -121,6 +121,7 @@ fn new_settings(
     waiting.extend(settings.http.keep_until_start(&old.http));
     waiting.extend(settings.log.keep_until_start(&old.log));
     waiting.extend(settings.secondary.keep_until_start(&old.secondary));
+    waiting.extend(settings.dnstap.keep_until_start(&old.dnstap));
     waiting.extend(of_resolver);
     for key in waiting {
         // The rights to become another user, or to give the control socket away, are gone.
@@ -151,6 +152,7 @@ fn new_settings(
     }
     controller.identity.publish(identity);
     controller.note_remotes(&settings);
+    controller.observing.note(controller, &settings);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");
         warnings.push(line);

@@ -255,6 +255,11 @@ fn run_workers(controller: &Arc<Controller>, server: Server, cache: Option<File>
         recursion.take_in_on_a_thread()?;
         recursion.tend_cache_on_a_thread()?;
     }
+    {
+        let changing = controller.change();
+        controller.observing.note(controller, &changing.settings);
+        controller.observing.begin(&running, &changing.settings)?;
+    }
     *controller.running.lock() = Some(running);
     crate::notices::watch(controller)?;
     crate::repeated::watch(controller)

@@ -59,11 +59,15 @@ pub fn trim_memory() {
     }
 }
 
-/// Has all others go before the calling thread where they want its processor, and all that it starts. Without effect where the system
-/// does not let it: loading takes as much then as it did.
+/// Has all others go before the calling thread, which loads, where they want its processor, and all that it starts.
 pub fn yield_to_others() {
     // Operators see in lists of threads who has this priority, and why.
     let _ = rustix::thread::set_name(c"loader");
+    give_way();
+}
+
+/// The same for any thread. Without effect where the system does not let it: it takes as much then as it did.
+pub fn give_way() {
     // Of this thread, as 0 stands for; the lowest value there is.
     let _ = rustix::process::setpriority_process(None, 19);
     #[cfg(any(target_os = "linux", target_os = "android"))]

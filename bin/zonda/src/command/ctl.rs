@@ -49,6 +49,7 @@ Examples:
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
   zonda ctl log-level debug
+  zonda ctl query-log off
   zonda ctl locks --on
   zonda ctl catalog confirm catalog.example
   zonda ctl freeze dyn.example

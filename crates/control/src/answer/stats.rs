@@ -42,6 +42,7 @@ pub(crate) fn stats(controller: &Controller) -> Stats {
         queries: paths(&transport).map(counted).to_vec(),
         rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", responses))).collect(),
         resolver: recursed.iter().flat_map(Recursed::lines).collect(),
+        observed: controller.observing.counts(),
         limited: limited.each().map(counted).collect(),
         transport: transport.each().map(counted).collect(),
         zones: pins(controller)

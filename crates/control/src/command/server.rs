@@ -104,6 +104,9 @@ pub struct Stats {
     pub resolver: Vec<Count>,
     /// Responses by code.
     pub rcodes: Vec<Count>,
+    /// What others were told of queries, if anybody is told.
+    #[serde(default)]
+    pub observed: Vec<Count>,
     /// Answers beyond the limits of rates.
     #[serde(default)]
     pub limited: Vec<Count>,
@@ -210,4 +213,27 @@ pub struct Upgraded {
     pub old_pid: u32,
     /// From the start of the program until it had taken over.
     pub milliseconds: u64,
+}
+
+/// What becomes of dnstap or the query log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switch {
+    /// It is written, to where the settings say.
+    On,
+    /// It is not, until an operator or other settings say so.
+    Off,
+    /// What it is written to is closed and opened again.
+    Reopen,
+}
+
+impl Switch {
+    /// As they are written.
+    pub const WORDS: [&str; 3] = ["on", "off", "reopen"];
+
+    /// The one that is written so.
+    pub fn named(word: &str) -> Option<Switch> {
+        let at = Self::WORDS.iter().position(|known| *known == word)?;
+        [Switch::On, Switch::Off, Switch::Reopen].get(at).copied()
+    }
 }

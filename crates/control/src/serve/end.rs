@@ -38,6 +38,7 @@ pub(super) fn finish(
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
+    controller.observing.stop();
     if let Some(recursion) = &controller.recursion {
         recursion.write_at_end();
     }
@@ -82,6 +83,7 @@ fn leave(
         }
     }
     running.stop(STOP_PATIENCE);
+    controller.observing.stop();
     controller.transfers.say(Instant::now());
     tracing::info!("all connections are over");
     match process.ended() {

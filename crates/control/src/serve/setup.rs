@@ -99,7 +99,7 @@ pub(super) fn listen(settings: &Settings) -> Listen {
         free_bind: server.free_bind,
         fast_open: settings.tcp.fast_open,
         tcp: tcp_limits(settings),
-        tap_octets: sync::tap::RING_OCTETS,
+        tap_octets: settings.dnstap.ring_octets,
     }
 }
 

@@ -5,9 +5,9 @@ use super::declare::{Row, Section};
 use super::http::HttpSettings;
 use super::resolver::{ForwardSettings, LocalZoneSettings, ResolverSettings, StubSettings};
 use super::sections::{
-    AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
-    ZoneSettings,
+    AccessSettings, AclSettings, ControlSettings, CookieSettings, DnstapSettings, KeySettings, LogSettings,
+    QueryLogSettings, RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings,
+    UpdatePolicySettings, ZoneSettings,
 };
 use super::zones::{TemplateSettings, ZoneDirectorySettings};
 use crate::text::roff;
@@ -62,6 +62,8 @@ pub fn markdown() -> String {
     add::<ControlSettings>(&mut page, "[control]");
     add::<HttpSettings>(&mut page, "[http]");
     add::<LogSettings>(&mut page, "[log]");
+    add::<DnstapSettings>(&mut page, "[dnstap]");
+    add::<QueryLogSettings>(&mut page, "[query-log]");
     add::<ZoneSettings>(&mut page, "[[zone]]");
     add::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
     add::<TemplateSettings>(&mut page, "[[template]]");
@@ -110,6 +112,8 @@ pub fn man_page() -> String {
     add_man::<ControlSettings>(&mut page, "[control]");
     add_man::<HttpSettings>(&mut page, "[http]");
     add_man::<LogSettings>(&mut page, "[log]");
+    add_man::<DnstapSettings>(&mut page, "[dnstap]");
+    add_man::<QueryLogSettings>(&mut page, "[query-log]");
     add_man::<ZoneSettings>(&mut page, "[[zone]]");
     add_man::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
     add_man::<TemplateSettings>(&mut page, "[[template]]");

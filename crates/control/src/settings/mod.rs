@@ -29,18 +29,20 @@ pub use problem::Problem;
 pub(crate) use resolver::pin;
 pub use resolver::{ForwardSettings, LocalZoneSettings, ResolverSettings, StubSettings};
 pub use sections::{
-    AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
-    ZoneSettings,
+    AccessSettings, AclSettings, ControlSettings, CookieSettings, DnstapSettings, KeySettings, LogSettings,
+    QueryLogSettings, RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings,
+    UpdatePolicySettings, ZoneSettings,
 };
 use update::WRITE_TEXT;
 pub use update::{IxfrRules, UpdatePolicies, UpdateRules, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
 pub use zones::{FolderSettings, OfZones, TemplateName, TemplateSettings, ZoneDirectorySettings};
 
+use access::Place;
 use declare::{Section, unknown};
 use problem::Report;
 
+use crate::observing;
 use crate::read::read_bounded;
 
 /// A settings file longer than this is none: a million `[[zone]]` entries take some 60 MB.
@@ -85,6 +87,10 @@ pub struct Settings {
     pub http: HttpSettings,
     /// `[log]`
     pub log: LogSettings,
+    /// `[dnstap]`
+    pub dnstap: DnstapSettings,
+    /// `[query-log]`
+    pub query_log: QueryLogSettings,
     /// `[[zone]]`, each with its line.
     pub zones: Vec<(usize, ZoneSettings)>,
     /// `[[zone-directory]]`, each with its line.
@@ -134,7 +140,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 21] = [
+        const SECTIONS: [&str; 23] = [
             "server",
             "tcp",
             "cookies",
@@ -152,6 +158,8 @@ impl Settings {
             "control",
             "http",
             "log",
+            "dnstap",
+            "query-log",
             "zone",
             "zone-directory",
             "template",
@@ -196,6 +204,8 @@ impl Settings {
                 "control" => settings.control = Section::read(value, report),
                 "http" => settings.http = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
+                "dnstap" => settings.dnstap = Section::read(value, report),
+                "query-log" => settings.query_log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, zones::check_zone),
                 "zone-directory" => {
                     settings.zone_directories = read_each(value, report, zones::check_directory)
@@ -211,9 +221,17 @@ impl Settings {
         settings.check_remotes(table, report);
         settings.check_catalogs(table, report);
         settings.check_resolver(table, report);
+        settings.check_observing(table, report);
         settings.check_http(table, report);
         settings.close_catalogs();
         settings
+    }
+
+    /// Reports what is wrong with what others are told of queries.
+    fn check_observing(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        for (section, key, text) in observing::problems(self) {
+            Place { table, section, at: None }.report(report, key, None, text);
+        }
     }
 
     /// A path of the settings: relative ones begin at the folder of the file.

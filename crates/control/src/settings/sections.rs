@@ -327,6 +327,72 @@ section! {
     }
 }
 
+/// Octets that wait for a collector or a disk.
+const QUEUE_OCTETS: Range = Range::Number("octets", 1 << 20, 16 << 30);
+
+/// Octets of a file of frames or lines.
+const FILE_OCTETS: Range = Range::Number("octets", 1 << 20, 1 << 44);
+
+/// One query in so many.
+const ONE_IN: Range = Range::Number("", 1, u32::MAX as u64);
+
+section! {
+    /// A copy of queries and responses for collectors (dnstap). No query waits for it: what a collector does not take in time is dropped and counted (`zonda ctl stats`).
+    pub struct DnstapSettings in "dnstap" {
+        /// Where it goes, in Frame Streams: `unix:PATH`, a socket that a collector listens on; `tcp:ADDRESS:PORT`, the same elsewhere; `file:PATH`, a new file for each
+        /// start, before which one that is there is named PATH.1, and so on. Empty: nowhere.
+        output: String = String::new(), Range::Any, live;
+        /// Which messages: `auth-query` and `auth-response`, of zones of this server; `client-query` and `client-response`, of queries to the resolver, which have RD; `update-query` and
+        /// `update-response`. Empty: all.
+        messages: Names = Names::default(), Range::TextsOrNone("a kind of message such as \"auth-response\""), live;
+        /// Name of this server in each message. Empty: none.
+        identity: String = String::new(), Range::Any, live;
+        /// Version of this server in each message. Empty: none.
+        version: String = String::new(), Range::Any, live;
+        /// One query in so many, drawn by chance, with its response.
+        one_in: u32 = 1, ONE_IN, live;
+        /// Whether addresses of clients are cut to their network, /24 of IPv4 and /48 of IPv6. What EDNS says of clients stays as it is in the messages.
+        mask: bool = false, Range::Any, live;
+        /// Whether `tcp:` may lead to another machine: anybody on the way can read along.
+        clear_text: bool = false, Range::Any, live;
+        /// Octets of what a worker tells, until they are read; each takes as much while there is an `output` here or in `[query-log]`. A million answers a second of 1,300 octets
+        /// fill the default in three milliseconds.
+        ring_octets: usize = 4 << 20, Range::Number("octets", 1 << 16, 1 << 30), start;
+        /// Most octets that wait for the collector or the disk.
+        queue_octets: usize = 64 << 20, QUEUE_OCTETS, live;
+        /// Octets of a file, after which the next is begun.
+        file_octets_max: u64 = 1 << 30, FILE_OCTETS, live;
+        /// Files in all; the oldest go.
+        files_max: u32 = 10, Range::Number("files", 1, 1000), live;
+        /// Room on the disk of files below which nothing is written to them: it may be the disk that changes of zones are synced to.
+        free_octets_min: u64 = 1 << 30, Range::Number("octets", 0, 1 << 44), live;
+    }
+}
+
+section! {
+    /// A line for each query: who asked for what, and what came of it. No query waits for it, as for `[dnstap]`.
+    pub struct QueryLogSettings in "query-log" {
+        /// Where lines go: `file:PATH`, to the end of it, and to a new one once it is renamed or removed; `unix:PATH`, a socket that takes datagrams, each a line. Empty: nowhere.
+        output: String = String::new(), Range::Any, live;
+        /// Lines for people (`text`) or objects for programs (`json`).
+        format: String = "text".into(), Range::OneOf(&["text", "json"]), live;
+        /// One query in so many, drawn by chance.
+        one_in: u32 = 1, ONE_IN, live;
+        /// Only queries for names at and below these. Empty: for all.
+        zones: Names = Names::default(), Range::TextsOrNone("a domain name"), live;
+        /// Only queries that get one of these response codes, such as `NXDOMAIN`, or `dropped` (none), `stream` (a transfer) or `gone` (the client was). Empty: all.
+        rcodes: Names = Names::default(), Range::TextsOrNone("a response code such as \"NXDOMAIN\""), live;
+        /// Most octets that wait for the disk or the socket.
+        queue_octets: usize = 64 << 20, QUEUE_OCTETS, live;
+        /// Octets of a file, after which it is named PATH.1, and so on, and a new one is begun.
+        file_octets_max: u64 = 1 << 30, FILE_OCTETS, live;
+        /// Files in all; the oldest go.
+        files_max: u32 = 10, Range::Number("files", 1, 1000), live;
+        /// Room on the disk of files below which nothing is written to them.
+        free_octets_min: u64 = 1 << 30, Range::Number("octets", 0, 1 << 44), live;
+    }
+}
+
 section! {
     /// One zone, or one for each name of a list. The path may hold `{name}`: the zone's name, lower-case and
     /// without the dot at its end (the root is `@`, a slash in a name is written `\047`); and `{1}`, `{2}`

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use control::command::{self, Request, ZoneState};
+use control::command::{self, Request, Switch, ZoneState};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -39,6 +39,18 @@ pub(super) enum Command {
         /// Least important messages that are written
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(control::log::LEVELS))]
         level: Option<String>,
+    },
+    /// Put the copy of queries for collectors (`[dnstap]`) off or on, until its settings change, or close and open what it is written to
+    Dnstap {
+        /// What becomes of it
+        #[arg(value_parser = Switch::WORDS)]
+        switch: String,
+    },
+    /// The same of the lines about queries (`[query-log]`)
+    QueryLog {
+        /// What becomes of them
+        #[arg(value_parser = Switch::WORDS)]
+        switch: String,
     },
     /// Read settings and zones again as far as they have changed, or some zones
     Reload {
@@ -242,6 +254,8 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }
         }
         Command::LogLevel { level } => Request::LogLevel { level: level.clone() },
+        Command::Dnstap { switch } => Request::Dnstap { switch: switched(switch)? },
+        Command::QueryLog { switch } => Request::QueryLog { switch: switched(switch)? },
         Command::Reload { zones, force } => match &zones[..] {
             // As servers of before know it.
             [zone] => Request::Reload { zone: Some(zone.clone()), zones: Vec::new(), force: *force },
@@ -298,6 +312,11 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
         Command::RemoveZone { zone } => Request::RemoveZone { zone: zone.clone() },
         Command::Stop => Request::Stop,
     })
+}
+
+/// A word that was looked at when it was read.
+fn switched(word: &str) -> Result<Switch, String> {
+    Switch::named(word).ok_or_else(|| format!("{word}: expected one of {}", Switch::WORDS.join(", ")))
 }
 
 /// A path for the server, whose current folder is another.

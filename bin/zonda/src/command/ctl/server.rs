@@ -112,6 +112,9 @@ pub(super) fn stats_text(stats: &Stats) -> String {
     if stats.limited.iter().any(|limited| limited.count > 0) {
         add("beyond rate limits", &stats.limited);
     }
+    if !stats.observed.is_empty() {
+        add("dnstap and query log", &stats.observed);
+    }
     add("transport", &stats.transport);
     add("zones", &stats.zones);
     stats.memory.iter().for_each(|memory| text += &memory_text(memory));

@@ -1,0 +1,379 @@
+//! What others are told of queries: dnstap and the query log, as the settings and operators want them.
+//!
+//! Each has a sink while it is on: where the settings have an `output`, and no operator has put it off. One whose settings change is replaced; the new one is there
+//! before the old one ends, so that nothing is missed.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use net::Running;
+use observe::observer::Consumer;
+use observe::query_log::{Filter, Format};
+use observe::{Dnstap, Observer, Output, QueryLog, Sink, Slot, Zones, dnstap, query_log, sink};
+use sync::Mutex;
+use wire::iana::rtype;
+use wire::name::NameRoom;
+use wire::{Name, NameBuf, SortKey};
+use zone::CatalogReader;
+
+use crate::command::{Count, Switch};
+use crate::controller::Controller;
+use crate::settings::Settings;
+use crate::system;
+
+/// For how long the end of the server, or of a sink, waits for collectors and disks: what they have not taken by then is lost.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Dnstap,
+    QueryLog,
+}
+
+impl Channel {
+    /// Its section.
+    fn name(self) -> &'static str {
+        match self {
+            Channel::Dnstap => "dnstap",
+            Channel::QueryLog => "query-log",
+        }
+    }
+
+    fn slot(self) -> Slot {
+        match self {
+            Channel::Dnstap => Slot::Dnstap,
+            Channel::QueryLog => Slot::QueryLog,
+        }
+    }
+}
+
+/// Both, and the observer that tells them.
+pub(crate) struct Observing {
+    observer: Observer,
+    sides: Mutex<[Side; 2]>,
+}
+
+/// One of them.
+struct Side {
+    channel: Channel,
+    /// What the settings want; `None`: nothing.
+    wanted: Option<Wanted>,
+    /// Whether an operator has put it off.
+    is_off: bool,
+    sink: Option<Sink>,
+    /// What sinks of before have counted.
+    past: observe::queue::Counts,
+}
+
+/// What is told, and to whom.
+#[derive(Clone, Debug, PartialEq)]
+struct Wanted {
+    sink: sink::Terms,
+    told: Terms,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Terms {
+    Dnstap(dnstap::Terms),
+    QueryLog(query_log::Terms),
+}
+
+impl Observing {
+    pub(crate) fn new() -> Observing {
+        let side =
+            |channel| Side { channel, wanted: None, is_off: false, sink: None, past: Default::default() };
+        Observing {
+            observer: Observer::new(system::give_way),
+            sides: Mutex::named("observing", [side(Channel::Dnstap), side(Channel::QueryLog)]),
+        }
+    }
+
+    /// Reads what workers tell, from now on.
+    pub(crate) fn begin(&self, running: &Running, settings: &Settings) -> io::Result<()> {
+        self.observer.begin(running.taps(), settings.dnstap.ring_octets)
+    }
+
+    /// Takes over what the settings want. What cannot be started is in the log: nobody is to be without answers for it.
+    pub(crate) fn note(&self, controller: &Controller, settings: &Settings) {
+        let wanted = [dnstap_wanted(settings), query_log_wanted(settings)];
+        for (side, wanted) in self.sides.lock().iter_mut().zip(wanted) {
+            if side.wanted == wanted {
+                continue;
+            }
+            side.wanted = wanted;
+            side.is_off = false;
+            if let Err(error) = self.turn(side, controller) {
+                let name = side.channel.name();
+                tracing::error!(sink = name, %error, "{name}: cannot be started: {error}");
+            }
+        }
+    }
+
+    /// What an operator wants of one of them.
+    pub(crate) fn command(
+        &self,
+        controller: &Controller,
+        channel: Channel,
+        switch: Switch,
+    ) -> Result<String, String> {
+        let mut sides = self.sides.lock();
+        let side = &mut sides[channel as usize];
+        let name = channel.name();
+        let Some(wanted) = &side.wanted else {
+            return Err(format!("{name}: `output` in [{name}] is empty"));
+        };
+        let output = wanted.sink.output.to_string();
+        let started =
+            |turned: io::Result<()>| turned.map_err(|error| format!("{name}: cannot be started: {error}"));
+        match switch {
+            Switch::On if side.sink.is_some() => Ok(format!("{name} is on already, to {output}")),
+            Switch::On => {
+                side.is_off = false;
+                started(self.turn(side, controller))?;
+                Ok(format!("{name} is on, to {output}"))
+            }
+            Switch::Off => {
+                side.is_off = true;
+                started(self.turn(side, controller))?;
+                Ok(format!("{name} is off"))
+            }
+            Switch::Reopen => match &side.sink {
+                Some(sink) => {
+                    sink.reopen();
+                    Ok(format!("{name} is opened again: {output}"))
+                }
+                None => Err(format!("{name} is off")),
+            },
+        }
+    }
+
+    /// Has a side be as it is to be: a new sink, or none.
+    fn turn(&self, side: &mut Side, controller: &Controller) -> io::Result<()> {
+        let wanted = side.wanted.as_ref().filter(|_| !side.is_off);
+        let (sink, consumer) = wanted.map(|wanted| start(wanted, controller)).transpose()?.unzip();
+        let before = std::mem::replace(&mut side.sink, sink);
+        let set = self.observer.set(side.channel.slot(), consumer);
+        if let Some(before) = before {
+            side.past = side.past.sum(before.end(Instant::now() + END_PATIENCE));
+        }
+        set
+    }
+
+    /// Ends both, after the workers: what is in their rings is told first.
+    pub(crate) fn stop(&self) {
+        let until = Instant::now() + END_PATIENCE;
+        let mut sides = self.sides.lock();
+        self.observer.end(until);
+        for side in sides.iter_mut() {
+            if let Some(sink) = side.sink.take() {
+                side.past = side.past.sum(sink.end(until));
+            }
+        }
+    }
+
+    /// What was counted, of what there is or was.
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        let sides = self.sides.lock();
+        let count = |prefix: &str, (name, help, count): (&str, &str, u64)| Count {
+            name: format!("{prefix}{}", name.replace('_', "-")),
+            count,
+            help: help.trim().into(),
+        };
+        let of_tap = self.observer.counts();
+        let mut counts: Vec<Count> = of_tap.each().map(|each| count("tap-", each)).collect();
+        for side in sides.iter() {
+            let now = side.sink.as_ref().map(Sink::counts).unwrap_or_default();
+            let prefix = format!("{}-", side.channel.name());
+            let queued = side.sink.as_ref().map_or(0, |sink| sink.queued_octets() as u64);
+            counts.extend(side.past.sum(now).each().map(|each| count(&prefix, each)));
+            counts.push(count(&prefix, ("queued-octets", "Octets that wait to be written now.", queued)));
+        }
+        // Whoever tells nobody need not read that nobody was told.
+        if counts.iter().all(|count| count.count == 0) { Vec::new() } else { counts }
+    }
+}
+
+fn start(wanted: &Wanted, controller: &Controller) -> io::Result<(Sink, Box<dyn Consumer>)> {
+    let zones = Box::new(OfCatalog { reader: controller.catalog.reader(), key: SortKey::new() });
+    Ok(match &wanted.told {
+        Terms::Dnstap(terms) => {
+            let (sink, filler) = Sink::of_frames(&wanted.sink)?;
+            (sink, Box::new(Dnstap::new(terms.clone(), filler, zones)))
+        }
+        Terms::QueryLog(terms) => {
+            let (sink, filler) = Sink::of_lines(&wanted.sink)?;
+            (sink, Box::new(QueryLog::new(terms.clone(), filler, zones)))
+        }
+    })
+}
+
+/// The zones that are served, for the observer's thread.
+struct OfCatalog {
+    reader: CatalogReader,
+    key: SortKey,
+}
+
+impl Zones for OfCatalog {
+    /// A batch for each name: nothing is held while anything else is done.
+    fn find(&mut self, name: &Name, qtype: u16, zone: &mut NameRoom) -> bool {
+        self.key.set(name);
+        let labels = self.key.label_count();
+        // DS at an apex is data of the zone above, where that is here (RFC 4035 3.1.4.1).
+        let above = (qtype == rtype::DS).then(|| labels.saturating_sub(1));
+        self.reader.with(|view| {
+            let found = above.and_then(|labels| view.find(&self.key, labels).zone());
+            let found = found.or_else(|| view.find(&self.key, labels).zone());
+            found.map(|found| zone.set(found.apex())).is_some()
+        })
+    }
+}
+
+/// An output as the settings name it; a path begins at their folder.
+fn output_of(settings: &Settings, text: &str) -> Option<Output> {
+    Some(match Output::parse(text)? {
+        Output::Unix(path) => Output::Unix(settings.path(&path)),
+        Output::File(path) => Output::File(settings.path(&path)),
+        tcp => tcp,
+    })
+}
+
+fn dnstap_wanted(settings: &Settings) -> Option<Wanted> {
+    let dnstap = &settings.dnstap;
+    let sink = sink::Terms {
+        name: Channel::Dnstap.name(),
+        output: output_of(settings, &dnstap.output)?,
+        queue_octets: dnstap.queue_octets,
+        bounds: observe::FileBounds {
+            octets_max: dnstap.file_octets_max,
+            files_max: dnstap.files_max,
+            free_octets_min: dnstap.free_octets_min,
+        },
+    };
+    let told = dnstap::Terms {
+        kinds: dnstap::Kinds::named(dnstap.messages.texts().iter().map(|word| &**word)).ok()?,
+        identity: dnstap.identity.clone().into_bytes(),
+        version: dnstap.version.clone().into_bytes(),
+        one_in: dnstap.one_in,
+        is_masked: dnstap.mask,
+        has_resolver: settings.resolver.enabled,
+    };
+    Some(Wanted { sink, told: Terms::Dnstap(told) })
+}
+
+fn query_log_wanted(settings: &Settings) -> Option<Wanted> {
+    let log = &settings.query_log;
+    let sink = sink::Terms {
+        name: Channel::QueryLog.name(),
+        output: output_of(settings, &log.output)?,
+        queue_octets: log.queue_octets,
+        bounds: observe::FileBounds {
+            octets_max: log.file_octets_max,
+            files_max: log.files_max,
+            free_octets_min: log.free_octets_min,
+        },
+    };
+    let told = query_log::Terms {
+        format: if log.format == "json" { Format::Json } else { Format::Text },
+        one_in: log.one_in,
+        filter: filter_of(settings).ok()?,
+    };
+    Some(Wanted { sink, told: Terms::QueryLog(told) })
+}
+
+/// What picks lines; what is none of it otherwise: a name or a code.
+fn filter_of(settings: &Settings) -> Result<Filter, (&'static str, &str)> {
+    let log = &settings.query_log;
+    let names = log.zones.texts().iter().map(|text| NameBuf::from_text(text).map_err(|_| ("zones", &**text)));
+    let names: Vec<NameBuf> = names.collect::<Result<_, _>>()?;
+    Filter::new(&names, log.rcodes.texts().iter().map(|word| &**word)).map_err(|word| ("rcodes", word))
+}
+
+/// What is wrong with the sections although each value is of its kind: section, key, and what was expected.
+pub(crate) fn problems(settings: &Settings) -> Vec<(&'static str, &'static str, String)> {
+    let mut problems = Vec::new();
+    let (dnstap, log) = (&settings.dnstap, &settings.query_log);
+    match (dnstap.output.as_str(), Output::parse(&dnstap.output)) {
+        ("", _) => {}
+        (text, None) => {
+            let text =
+                format!("expected \"unix:PATH\", \"file:PATH\" or \"tcp:ADDRESS:PORT\", found {text:?}");
+            problems.push(("dnstap", "output", text));
+        }
+        (_, Some(Output::Tcp(address))) if !dnstap.clear_text && !is_loopback(address) => {
+            let text = format!(
+                "expected an address of this machine, or `clear-text = true`, found {address}: anybody on the way can read along"
+            );
+            problems.push(("dnstap", "output", text));
+        }
+        (_, Some(_)) => {}
+    }
+    if let Err(word) = dnstap::Kinds::named(dnstap.messages.texts().iter().map(|word| &**word)) {
+        let text = format!("expected some of {}, found {word:?}", dnstap::Kinds::WORDS.join(", "));
+        problems.push(("dnstap", "messages", text));
+    }
+    if !log.output.is_empty()
+        && !matches!(Output::parse(&log.output), Some(Output::Unix(_) | Output::File(_)))
+    {
+        let text = format!("expected \"file:PATH\" or \"unix:PATH\", found {:?}", log.output);
+        problems.push(("query-log", "output", text));
+    }
+    match filter_of(settings) {
+        Err((key @ "zones", text)) => {
+            problems.push(("query-log", key, format!("expected names of zones, found {text:?}")));
+        }
+        Err((key, text)) => {
+            let text =
+                format!("expected response codes, \"dropped\", \"stream\" or \"gone\", found {text:?}");
+            problems.push(("query-log", key, text));
+        }
+        Ok(_) => {}
+    }
+    problems
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zone::Catalog;
+
+    #[test]
+    fn settings_that_are_wrong() {
+        let of = |text: &str| {
+            let problems =
+                Settings::parse(std::path::Path::new("zonda.toml"), text).err().unwrap_or_default();
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        for text in [
+            "[dnstap]\noutput = \"unix:/run/a.sock\"\nmessages = [\"auth-query\", \"update-response\"]\n",
+            "[dnstap]\noutput = \"tcp:127.0.0.1:6000\"\n",
+            "[dnstap]\noutput = \"tcp:192.0.2.1:6000\"\nclear-text = true\n",
+            "[query-log]\noutput = \"file:log\"\nzones = [\"example\", \".\"]\nrcodes = [\"NXDOMAIN\", \"dropped\"]\n",
+        ] {
+            assert_eq!(of(text), "", "{text}");
+        }
+        for (text, words) in [
+            ("[dnstap]\noutput = \"udp:1\"\n", "zonda.toml:2:10: output: expected \"unix:PATH\""),
+            ("[dnstap]\noutput = \"tcp:192.0.2.1:6000\"\n", "`clear-text = true`"),
+            ("[dnstap]\nmessages = \"resolver\"\n", "zonda.toml:2:12: messages: expected some of auth-query"),
+            ("[query-log]\noutput = \"tcp:127.0.0.1:6000\"\n", "output: expected \"file:PATH\""),
+            ("[query-log]\nzones = \"a..b\"\n", "zones: expected names of zones"),
+            ("[query-log]\nrcodes = [\"NXDOMAIN\", \"5\"]\n", "rcodes: expected response codes"),
+        ] {
+            assert!(of(text).contains(words), "{text}: {}", of(text));
+        }
+    }
+
+    #[test]
+    fn nothing_is_found_where_there_are_no_zones() {
+        let catalog = Catalog::new(7);
+        let mut zones = OfCatalog { reader: catalog.reader(), key: SortKey::new() };
+        let mut zone = NameRoom::new();
+        assert!(!zones.find(Name::root(), rtype::DS, &mut zone));
+    }
+}
