@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need and this machine lacks, from Debian's packages: the servers, their tools and the load generator
 # that Zonda and its own are compared with, their clients, faketime to run these at another time, valgrind and objdump to count what servers execute, tshark to count the messages of captures, a C++ compiler for the fuzzing
-# engine, certificates of tests, Prometheus as the reader of numbers, what reads manual pages, completions and units, what makes a package. Asks for rights with sudo where it is not root. Starts no service.
+# engine, certificates of tests, Prometheus as the reader of numbers, what reads dnstap, manual pages, completions and units, what makes a package. Asks for rights with sudo where it is not root. Starts no service.
 # tests/setup.sh --peers unstable [FOLDER]: unpacks the newest servers beside the installed ones, and installs nothing.
 set -eu
 
@@ -17,7 +17,7 @@ case ${1-} in
 esac
 
 # program:package
-needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bind9-dnsutils nsupdate:bind9-dnsutils nsd:nsd knotd:knot
+needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bind9-dnsutils nsupdate:bind9-dnsutils dnstap-read:bind9-dnsutils fstrm_capture:fstrm-bin nsd:nsd knotd:knot
     kzonecheck:knot-dnssecutils knsupdate:knot-dnsutils kdig:knot-dnsutils kea-dhcp-ddns:kea-dhcp-ddns-server unbound:unbound pdns_server:pdns-server pdns_server:pdns-backend-bind
     dnsperf:dnsperf faketime:faketime valgrind:valgrind objdump:binutils
     tshark:tshark ip:iproute2 g++:g++ openssl:openssl man:man-db zsh:zsh fish:fish systemd-analyze:systemd

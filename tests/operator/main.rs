@@ -22,6 +22,7 @@ mod marks;
 mod merging;
 mod moments;
 mod moving;
+mod observing;
 mod package;
 mod packs;
 mod proofs;
