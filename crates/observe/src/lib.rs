@@ -11,6 +11,7 @@
 //!   says of itself).
 //! * [`queue`]: blocks on their way, bounded; [`sink`]: the thread that writes them, with `file` and `socket`; [`output`]: where to.
 //!
+//! * [`sketch`]: who asks most, and for what.
 //!
 //! Workers never wait for the observer, nor the observer for a sink: what finds no room is dropped and counted. This crate knows no settings and no zones:
 //! where a name is looked for is plugged in ([`Zones`]). Design: `docs/design/observing.md`.
@@ -27,6 +28,7 @@ pub mod query_log;
 pub mod queue;
 mod seen;
 pub mod sink;
+pub mod sketch;
 mod socket;
 pub mod told;
 
