@@ -78,7 +78,8 @@ pub(crate) fn memory(controller: &Controller) -> Option<Memory> {
         .lock()
         .as_ref()
         .map_or((0, 0), |running| (running.buffer_octets() as u64, running.system_octets_max() as u64));
-    let known = packs_in_memory + catalog + kept + buffers;
+    let told = controller.observing.octets() as u64;
+    let known = packs_in_memory + catalog + kept + buffers + told;
     let part = |name: &str, octets, help: &str| Count { name: name.into(), count: octets, help: help.into() };
     let parts = vec![
         part("packs-mapped", ranges.packs, "Packs in files, as much of them as is in memory."),
@@ -86,6 +87,7 @@ pub(crate) fn memory(controller: &Controller) -> Option<Memory> {
         part("catalog", catalog, "Which zones there are, and where."),
         part("kept-answers", kept, "Answers that workers keep."),
         part("buffers", buffers, "Buffers of workers for datagrams and connections, at most."),
+        part("told", told, "What workers tell for dnstap and the query log, and what waits to be written of it."),
         part(
             "rest",
             ranges.anonymous.saturating_sub(known),

@@ -173,6 +173,13 @@ impl Observing {
         }
     }
 
+    /// Octets of memory: what workers tell, and what waits to be written.
+    pub(crate) fn octets(&self) -> usize {
+        let sides = self.sides.lock();
+        let queued: usize = sides.iter().flat_map(|side| &side.sink).map(Sink::queued_octets).sum();
+        self.observer.ring_octets() + queued
+    }
+
     /// What was counted, of what there is or was.
     pub(crate) fn counts(&self) -> Vec<Count> {
         let sides = self.sides.lock();

@@ -61,6 +61,8 @@ pub struct Observer {
 struct Inner {
     taps: Vec<Tap>,
     ring_octets: usize,
+    /// Whether they were ever read: their memory is taken then, and stays.
+    are_rings_made: bool,
     thread: Option<Thread>,
     /// While there is no thread.
     parts: Parts,
@@ -119,6 +121,13 @@ impl Observer {
         Counts { lost_in_rings: counts.lost_in_rings + lost, ..counts }
     }
 
+    /// Octets of memory of the rings.
+    pub fn ring_octets(&self) -> usize {
+        let inner = self.inner.lock();
+        let each = if inner.are_rings_made { inner.ring_octets.next_power_of_two() } else { 0 };
+        inner.taps.len() * each
+    }
+
     fn start(&self, inner: &mut Inner) -> io::Result<()> {
         let Some(wants) = inner.parts.wants() else {
             // Without a reader workers write nothing.
@@ -129,6 +138,7 @@ impl Observer {
             return Ok(());
         }
         inner.parts.attach(&inner.taps, wants, inner.ring_octets)?;
+        inner.are_rings_made = true;
         let (is_stopped, counts) = (Arc::<AtomicBool>::default(), Arc::clone(&self.counts));
         let (stop, give_way) = (Arc::clone(&is_stopped), (!inner.parts.is_urgent()).then_some(self.give_way));
         let mut parts = std::mem::take(&mut inner.parts);
