@@ -117,7 +117,7 @@ fn memory_is_told_by_part() {
     let (told, resident) = (memory["sum"].as_u64(), memory["resident"].as_u64().expect("a number"));
     assert_eq!(told, Some(sum));
     assert!(sum.abs_diff(resident) < resident / 10, "{memory}");
-    for part in ["packs-in-memory", "catalog", "kept-answers", "buffers", "told", "rest", "program"] {
+    for part in ["packs-in-memory", "catalog", "kept-answers", "buffers", "rest", "program"] {
         assert!(parts.iter().any(|(name, count)| name == part && *count > 0), "{part}: {memory}");
     }
     // A pack in a file is told apart.

@@ -21,6 +21,9 @@ use zonda_tests::server::{Guarded, free_address, program, program_command};
 use self::messages::{Fields, field, frames, messages, octets, value};
 use crate::kit::{SOUND, folder, text, zonda};
 
+/// Of a worker, by default.
+const RING_OCTETS: u64 = 4 << 20;
+
 /// A server that tells others.
 struct Fixture {
     /// Ends before its folder goes.
@@ -85,6 +88,15 @@ impl Fixture {
         let counts = stats["observed"].as_array().expect("a list");
         let found = counts.iter().find(|count| count["name"] == name);
         found.map_or(0, |count| count["count"].as_u64().expect("a number"))
+    }
+
+    /// Memory of what is told.
+    fn octets_told(&self) -> u64 {
+        let stats: Value =
+            serde_json::from_str(&self.ctl(&["stats", "--json"]).expect("counts")).expect("an object");
+        let parts = stats["memory"]["parts"].as_array().expect("a list");
+        let told = parts.iter().find(|part| part["name"] == "told").expect("a part");
+        told["count"].as_u64().expect("a number")
     }
 
     /// Whether as many messages were made, and each of them was written or lost.
@@ -253,6 +265,7 @@ fn a_collector_stalls() {
         server.count("dnstap-dropped-at-queue") + server.count("dnstap-dropped-at-sink") > 0
     });
     assert!(server.count("dnstap-queued-octets") <= 1 << 20);
+    assert!(server.octets_told() >= 2 * RING_OCTETS, "memory of the rings and of what waits");
     assert!(server.count("dnstap-made") >= 40_000, "the observer did not wait either");
     server.stop();
 }

@@ -87,7 +87,11 @@ pub(crate) fn memory(controller: &Controller) -> Option<Memory> {
         part("catalog", catalog, "Which zones there are, and where."),
         part("kept-answers", kept, "Answers that workers keep."),
         part("buffers", buffers, "Buffers of workers for datagrams and connections, at most."),
-        part("told", told, "What workers tell for dnstap and the query log, and what waits to be written of it."),
+        part(
+            "told",
+            told,
+            "What workers tell for dnstap and the query log, and what waits to be written of it.",
+        ),
         part(
             "rest",
             ranges.anonymous.saturating_sub(known),
