@@ -128,7 +128,7 @@ impl<K: Clone + Eq + Hash> Sketch<K> {
     }
 }
 
-/// A name in lower case, cut to its last [`NAME_OCTETS`].
+/// A name in lower case, cut to its last 64 octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NameKey {
     octets: [u8; NAME_OCTETS],

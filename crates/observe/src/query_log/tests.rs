@@ -1,8 +1,10 @@
-use wire::Address;
+use net::{TapEnd, Transport};
+use wire::iana::opcode;
+use wire::{Address, Name, NameBuf, header};
 
 use super::*;
 use crate::queue::{Item, queue};
-use crate::told::Asked;
+use crate::told::{Asked, Outcome};
 
 /// Every name below `example.` is in it.
 struct Example;
