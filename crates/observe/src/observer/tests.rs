@@ -33,9 +33,7 @@ fn record(
 }
 
 fn write(writer: &mut Writer, octets: &[u8]) {
-    if let Some(mut record) = writer.begin_record(octets.len()) {
-        record.write(octets);
-    }
+    writer.write([octets]);
     writer.publish();
 }
 
