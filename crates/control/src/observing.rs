@@ -25,6 +25,25 @@ use crate::system;
 /// For how long the end of the server, or of a sink, waits for collectors and disks: what they have not taken by then is lost.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
+/// What is said of octets that a sink has not written yet.
+pub(crate) const QUEUED: &str = "Octets that wait to be written now.";
+
+/// What was counted of all that is told of queries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Observed {
+    pub(crate) tap: observe::observer::Counts,
+    pub(crate) sinks: [OfSink; 2],
+}
+
+/// What was counted of one sink, and of those in its place before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OfSink {
+    /// Its section.
+    pub(crate) name: &'static str,
+    pub(crate) counts: observe::queue::Counts,
+    pub(crate) queued_octets: u64,
+}
+
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
@@ -181,21 +200,28 @@ impl Observing {
     }
 
     /// What was counted, of what there is or was.
+    pub(crate) fn observed(&self) -> Observed {
+        let of_side = |side: &Side| OfSink {
+            name: side.channel.name(),
+            counts: side.past.sum(side.sink.as_ref().map(Sink::counts).unwrap_or_default()),
+            queued_octets: side.sink.as_ref().map_or(0, |sink| sink.queued_octets() as u64),
+        };
+        Observed { tap: self.observer.counts(), sinks: self.sides.lock().each_ref().map(of_side) }
+    }
+
+    /// The same as lines.
     pub(crate) fn counts(&self) -> Vec<Count> {
-        let sides = self.sides.lock();
         let count = |prefix: &str, (name, help, count): (&str, &str, u64)| Count {
             name: format!("{prefix}{}", name.replace('_', "-")),
             count,
             help: help.trim().into(),
         };
-        let of_tap = self.observer.counts();
-        let mut counts: Vec<Count> = of_tap.each().map(|each| count("tap-", each)).collect();
-        for side in sides.iter() {
-            let now = side.sink.as_ref().map(Sink::counts).unwrap_or_default();
-            let prefix = format!("{}-", side.channel.name());
-            let queued = side.sink.as_ref().map_or(0, |sink| sink.queued_octets() as u64);
-            counts.extend(side.past.sum(now).each().map(|each| count(&prefix, each)));
-            counts.push(count(&prefix, ("queued-octets", "Octets that wait to be written now.", queued)));
+        let Observed { tap, sinks } = self.observed();
+        let mut counts: Vec<Count> = tap.each().map(|each| count("tap-", each)).collect();
+        for OfSink { name, counts: of_sink, queued_octets } in sinks {
+            let prefix = format!("{name}-");
+            counts.extend(of_sink.each().map(|each| count(&prefix, each)));
+            counts.push(count(&prefix, ("queued-octets", QUEUED, queued_octets)));
         }
         // Whoever tells nobody need not read that nobody was told.
         if counts.iter().all(|count| count.count == 0) { Vec::new() } else { counts }

@@ -10,6 +10,7 @@ use crate::answer::{Recursed, types};
 use crate::command::Count;
 use crate::controller::{Controller, ZoneNumbers};
 use crate::expiry::Looked;
+use crate::observing::Observed;
 use crate::recursion::CacheNumbers;
 use crate::system::{Process, process};
 
@@ -34,6 +35,8 @@ pub(super) struct Readings {
     pub(super) pins: PinCounts,
     /// Counts of threads, as `ctl stats` names them.
     pub(super) counts: Vec<Count>,
+    /// Of what others are told of queries.
+    pub(super) observed: Observed,
     /// Octets of memory that the program knows the use of.
     pub(super) memory: Vec<(&'static str, u64)>,
     pub(super) process: Process,
@@ -81,6 +84,7 @@ impl Readings {
                 .chain(controller.verifier.counts())
                 .chain(controller.forwarder.counts())
                 .collect(),
+            observed: controller.observing.observed(),
             memory: vec![("catalog", catalog), ("kept-answers", kept), ("buffers", buffers)],
             process: process(),
             started: started.map_or(0.0, |since| since.as_secs_f64()),

@@ -10,6 +10,7 @@ use net::WorkerCounters;
 use super::family::{Family, Kind, Put, Read, Value};
 use super::readings::Readings;
 use crate::answer::{WAITING, rcode_name};
+use crate::observing::QUEUED;
 
 /// What goes down again of the numbers that are declared elsewhere.
 const GAUGES: [&str; 5] = ["tcp_open", "later_open", "upstream_sockets", "upstream_streams_open", "waiting"];
@@ -73,7 +74,30 @@ pub(crate) fn table() -> Vec<Family> {
         .chain(elsewhere("resolver", "resolver", resolve::Counters::default().each(), |readings, at| {
             readings.recursed.as_ref()?.done.each().nth(at).map(number)
         }))
+        .chain(observed())
         .collect()
+}
+
+/// What is told of queries, and what of that is lost: each sink below its own name.
+fn observed() -> Vec<Family> {
+    const FROM: &str = "dnstap and query log";
+    let (of_tap, of_sink) = (observe::observer::Counts::default(), observe::queue::Counts::default());
+    let tap = elsewhere("tap", FROM, of_tap.each(), |readings, at| {
+        readings.observed.tap.each().nth(at).map(number)
+    });
+    let queued =
+        family(("zonda_sink_queued_bytes", Kind::Gauge), FROM, QUEUED, &["sink"], |readings, put| {
+            for sink in &readings.observed.sinks {
+                put(&[sink.name], Value::Count(sink.queued_octets));
+            }
+        });
+    let dnstap = elsewhere("dnstap", FROM, of_sink.each(), |readings, at| {
+        readings.observed.sinks[0].counts.each().nth(at).map(number)
+    });
+    let query_log = elsewhere("query_log", FROM, of_sink.each(), |readings, at| {
+        readings.observed.sinks[1].counts.each().nth(at).map(number)
+    });
+    tap.into_iter().chain(dnstap).chain(query_log).chain([queued]).collect()
 }
 
 fn number((_, _, number): (&'static str, &'static str, u64)) -> u64 {
