@@ -62,16 +62,24 @@ impl File {
         // A pipe that nobody reads is an error, and not waited for.
         options.create(true).mode(MODE).custom_flags(OFlags::NONBLOCK.bits() as i32);
         match self.units {
-            // Only an empty one is there, if any.
-            Units::Frames => options.write(true).truncate(true),
+            Units::Frames => options.write(true),
             Units::Lines => options.append(true),
         };
-        let file = options.open(&self.path)?;
+        let (file, is_new) = match options.create_new(true).open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                (options.create_new(false).open(&self.path)?, false)
+            }
+            file => (file?, true),
+        };
+        if is_new {
+            // Whatever rights new files have in the service. Who has made one beforehand has said who may read it.
+            let _ = file.set_permissions(Permissions::from_mode(MODE));
+        }
         let metadata = file.metadata()?;
         let is_regular = metadata.is_file();
-        if is_regular && metadata.len() == 0 {
-            // Whatever rights new files have in the service. Where it is another's, that one has said who may read it.
-            let _ = file.set_permissions(Permissions::from_mode(MODE));
+        if self.units == Units::Frames && metadata.len() > 0 {
+            // Another process has begun it since: one stream in the midst of another could not be read.
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process writes to it"));
         }
         let identity = (metadata.dev(), metadata.ino());
         let mut open = Opened { file, octets: metadata.len(), is_regular, identity, looked: Instant::now() };
@@ -104,14 +112,20 @@ impl File {
         fs::rename(&self.path, older(1))
     }
 
-    /// Whether something else has the path now, or nothing.
+    /// Whether something else has the path now, or nothing; looked at once in a while.
     fn is_elsewhere(&mut self) -> bool {
         let Some(open) = &mut self.open else { return false };
         if self.units == Units::Frames || open.looked.elapsed() < LOOK_PAUSE {
             return false;
         }
         open.looked = Instant::now();
-        !fs::metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == open.identity)
+        !self.is_at_its_path()
+    }
+
+    /// Whether the path is that of the open file.
+    fn is_at_its_path(&self) -> bool {
+        let at = fs::metadata(&self.path).ok().map(|found| (found.dev(), found.ino()));
+        self.open.as_ref().is_some_and(|open| at == Some(open.identity))
     }
 
     fn end_frames(&mut self) {
@@ -129,8 +143,10 @@ impl File {
             open.is_regular && open.octets > 0 && open.octets + octets > self.bounds.octets_max
         });
         if is_full || self.is_elsewhere() {
+            // What another process has put there is not moved on in the place of ours.
+            let is_ours = self.is_at_its_path();
             self.end_frames();
-            if is_full && self.units == Units::Lines {
+            if is_full && is_ours && self.units == Units::Lines {
                 self.move_on()?;
             }
         }
@@ -198,14 +214,15 @@ impl Opened {
         }
     }
 
-    /// Of what was written last keeps whole units, unless another process has written behind it.
+    /// Of what was written last keeps whole units. Fails where that cannot be: another process has written behind it, or it is a pipe, whose reader may have gone.
     fn cut_back(&mut self, written: u64, kept: u64) -> io::Result<()> {
-        if self.file.metadata()?.len() == self.octets + written {
-            self.file.set_len(self.octets + kept)?;
-            // Frames are written at a place, lines at the end.
-            io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.octets + kept))?;
-            self.octets += kept;
+        if !self.is_regular || self.file.metadata()?.len() != self.octets + written {
+            return Err(io::ErrorKind::NotSeekable.into());
         }
+        self.file.set_len(self.octets + kept)?;
+        // Frames are written at a place, lines at the end.
+        io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.octets + kept))?;
+        self.octets += kept;
         Ok(())
     }
 }
@@ -285,6 +302,34 @@ mod tests {
             assert_eq!(fs::read(folder.path().join(name)).unwrap(), whole, "{name}");
         }
         assert_eq!(names(folder.path()).len(), 3);
+    }
+
+    #[test]
+    fn what_others_have_put_there_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut file = File::of_lines(&path, BOUNDS);
+        file.open(soon()).unwrap();
+        assert!(file.write(b"one one one one one\n").is_ok());
+        // Full, and moved on by somebody else a moment ago, who is the one to say who may read it.
+        fs::rename(&path, folder.path().join("moved")).unwrap();
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        assert!(file.write(b"two\n").is_ok());
+        let whole = [("log", "two\n"), ("moved", "one one one one one\n")];
+        assert_eq!(names(folder.path()), named(&whole));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_cannot_be_cut_back_is_opened_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = File::of_lines(&folder.path().join("log"), BOUNDS);
+        let open = file.open_now().unwrap();
+        open.file.write_all(b"one\ntw").unwrap();
+        assert!(open.cut_back(5, 4).is_err(), "somebody has written an octet too");
+        open.is_regular = false;
+        assert!(open.cut_back(6, 4).is_err(), "of a pipe nothing can be taken back");
     }
 
     #[test]

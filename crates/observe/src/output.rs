@@ -99,6 +99,10 @@ pub(crate) trait Write: Send {
     fn open(&mut self, until: Instant) -> io::Result<()>;
     /// Writes whole units.
     fn write(&mut self, octets: &[u8]) -> Result<(), Cut>;
+    /// Whether whoever reads has gone, as far as that can be seen without writing.
+    fn is_gone(&self) -> bool {
+        false
+    }
     /// Says that nothing more comes, and closes it.
     fn close(&mut self, until: Instant);
 }

@@ -12,6 +12,8 @@ use crate::output::{ANSWER_PATIENCE, Cut, FileBounds, Output, Units, Write};
 use crate::queue::{Block, Counts, Filler, Item, Shared, queue};
 use crate::socket::{Datagrams, Stream};
 
+/// How often it is looked, while nothing is to be written, whether anybody reads.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
 /// After a failure it is tried again after so long, then twice as long, and so on.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// But no longer: a collector that is started again is found within this.
@@ -129,7 +131,7 @@ impl Run {
         loop {
             self.open_if_due();
             let item = match self.state {
-                State::Open => from.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                State::Open => from.recv_timeout(LOOK_PAUSE),
                 State::Closed { due, .. } => from.recv_timeout(due.saturating_duration_since(Instant::now())),
             };
             match item {
@@ -139,11 +141,18 @@ impl Run {
                     self.state = State::Closed { due: Instant::now(), pause: PAUSE_MIN };
                 }
                 Ok(Item::End(until)) => return self.write.close(until),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.look(),
                 Err(RecvTimeoutError::Disconnected) => {
                     return self.write.close(Instant::now() + ANSWER_PATIENCE);
                 }
             }
+        }
+    }
+
+    /// Opens anew at once where nobody reads any more and nothing is to be written: what comes next is not to find that out.
+    fn look(&mut self) {
+        if matches!(self.state, State::Open) && self.write.is_gone() {
+            self.state = State::Closed { due: Instant::now(), pause: PAUSE_MIN };
         }
     }
 

@@ -132,6 +132,10 @@ impl Write for Stream {
         Ok(())
     }
 
+    fn is_gone(&self) -> bool {
+        self.open.as_ref().is_none_or(is_gone)
+    }
+
     fn close(&mut self, until: Instant) {
         let Some(mut socket) = self.open.take() else { return };
         let mut stop = || {

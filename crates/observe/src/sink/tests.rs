@@ -37,7 +37,15 @@ fn await_counts(sink: &Sink, what: impl Fn(&Counts) -> bool) -> Counts {
 
 /// Says that it takes what comes.
 fn accept(listener: &UnixListener) -> UnixStream {
-    let (mut socket, _) = listener.accept().unwrap();
+    let (until, mut accepted) = (soon(), None);
+    listener.set_nonblocking(true).unwrap();
+    while accepted.is_none() {
+        assert!(Instant::now() < until, "nobody has connected");
+        accepted = listener.accept().ok();
+        thread::sleep(Duration::from_millis(5));
+    }
+    let (mut socket, _) = accepted.unwrap();
+    socket.set_nonblocking(false).unwrap();
     let mut ready = vec![0; Control::Ready.frame().len()];
     socket.read_exact(&mut ready).unwrap();
     socket.write_all(&Control::Accept.frame()).unwrap();
@@ -95,6 +103,24 @@ fn a_collector_comes_back() {
     drop(second);
     let counts = sink.end(soon());
     assert_eq!(counts.written + counts.dropped_at_sink + counts.dropped_at_queue, counts.made);
+}
+
+/// One that comes back while nothing is to be written gets what is written then.
+#[test]
+fn a_collector_comes_back_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, listener) = socket_in(&folder);
+    let (sink, mut filler) = Sink::of_frames(&terms(Output::Unix(path))).unwrap();
+    drop(accept(&listener));
+    let mut second = accept(&listener);
+    await_counts(&sink, |counts| counts.opened == 2);
+    frame(&mut filler, b"a");
+    let mut read = [0; 5];
+    second.read_exact(&mut read).unwrap();
+    assert_eq!(&read, b"\0\0\0\x01a");
+    assert_eq!(sink.counts().dropped_at_sink, 0);
+    drop(second);
+    sink.end(soon());
 }
 
 /// A collector that reads nothing costs what there is no room for; the side that fills never waits.
