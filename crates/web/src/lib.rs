@@ -12,12 +12,13 @@
 //! HTTP/1 (RFC 9112), out come pages; what the numbers are it does not know. Design: `docs/design/observing.md` 5.
 //!
 //! * [`pair`]: what both processes say to each other, all that the server uses of this crate.
-//! * `serve`: from the start to the end; `confine`: rights that are given up before an octet is read; `gate`: who has a place.
+//! * `serve`: from the start to the end; `confine`, `filter`: rights and system calls that are given up before an octet is read; `gate`: who has a place.
 //! * `answer`: a request to its page; `host`, `accept`: what its head asks for; `numbers`, `pulse`: what the server says.
 
 mod accept;
 mod answer;
 mod confine;
+mod filter;
 mod gate;
 mod host;
 mod numbers;

@@ -57,7 +57,7 @@ pub enum Format {
 pub enum Request {
     /// The numbers are wanted.
     Numbers(Format),
-    /// Its rights could not be given up, as this kernel does not know how.
+    /// Its rights could not be given up, or not all, as this kernel does not know how (Landlock, seccomp).
     IsUnconfined,
 }
 

@@ -23,6 +23,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::answer::answer;
 use crate::confine::{close_inherited, confine};
+use crate::filter::refuse;
 use crate::gate::{Admitted, Gate, is_in};
 use crate::numbers::{Asking, Numbers, numbers};
 use crate::pair::{Given, Request, Terms, introduced};
@@ -57,11 +58,13 @@ pub fn serve() -> Result<(), String> {
     let given = introduced(&pair)
         .map_err(|error| format!("this is started by `zonda serve`, for `[http] listen`: {error}"))?;
     let is_confined = confine().map_err(line("give up rights"))?;
-    if !is_confined {
-        (&pair).write_all(&[Request::IsUnconfined.octet()]).map_err(line("tell the server"))?;
-    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(line("prepare"))?;
+    // The runtime has what it needs, and makes no thread.
+    let is_filtered = refuse().map_err(line("give up system calls"))?;
+    if !is_confined || !is_filtered {
+        (&pair).write_all(&[Request::IsUnconfined.octet()]).map_err(line("tell the server"))?;
+    }
     runtime.block_on(LocalSet::new().run_until(run(pair, given))).map_err(line("go on"))
 }
 
