@@ -93,7 +93,7 @@ fn run(start: Start) -> Result<(), Faults> {
     let _profile = AtExit { controller: &controller, json };
     controller.listen_for_http(http);
     // Probes are told that it starts.
-    watch_http(&controller)?;
+    watch_http(&controller);
     notifier.into_iter().for_each(|notifier| drop(controller.notifier.set(notifier)));
     say_what_is_listened_on(&server);
 
@@ -125,6 +125,7 @@ fn run(start: Start) -> Result<(), Faults> {
     };
     crate::dynamic::start(&controller, announced.is_some())?;
     run_workers(&controller, server, None).map_err(|error| format!("cannot start a worker: {error}"))?;
+    tell_of_queries(&controller);
     if is_served {
         controller.say_what_is_stored();
         controller.http.ready();
@@ -192,7 +193,9 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     taking.taken();
     controller.listen_for_http(http);
     controller.http.ready();
-    watch_http(&controller)?;
+    watch_http(&controller);
+    // Not before: the server before writes to the same files.
+    tell_of_queries(&controller);
     if let Some(notifier) = notifier {
         tell(Some(&notifier), Notifier::alive);
         let _ = controller.notifier.set(notifier);
@@ -206,9 +209,17 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     Ok(end::finish(&controller, end, &received)?)
 }
 
-fn watch_http(controller: &Arc<Controller>) -> Result<(), String> {
-    let settings = controller.change().settings.clone();
-    crate::http::watch(controller, &settings).map_err(|error| format!("cannot start a thread: {error}"))
+/// Tells others of queries, where the settings want that.
+fn tell_of_queries(controller: &Controller) {
+    let changing = controller.change();
+    controller.observing.note(controller, &changing.settings);
+}
+
+/// Without it queries are answered all the same.
+fn watch_http(controller: &Arc<Controller>) {
+    if let Err(error) = crate::http::watch(controller) {
+        tracing::error!(%error, "nothing is told over HTTP: cannot start a thread: {error}");
+    }
 }
 
 /// The service manager, if there is one.
@@ -255,10 +266,9 @@ fn run_workers(controller: &Arc<Controller>, server: Server, cache: Option<File>
         recursion.take_in_on_a_thread()?;
         recursion.tend_cache_on_a_thread()?;
     }
-    {
-        let changing = controller.change();
-        controller.observing.note(controller, &changing.settings);
-        controller.observing.begin(&running, &changing.settings)?;
+    let begun = controller.observing.begin(&running, &controller.change().settings);
+    if let Err(error) = begun {
+        tracing::error!(%error, "nobody is told of queries: cannot start a thread: {error}");
     }
     *controller.running.lock() = Some(running);
     crate::notices::watch(controller)?;

@@ -1,5 +1,6 @@
 //! The process itself: what it has, and that there is one as long as there is a server, and no longer.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,19 +25,26 @@ fn it_has_next_to_nothing() {
     assert_eq!(fs::read(path("environ")).expect("an environment"), b"");
     assert_ne!(fs::metadata(path("status")).expect("a process").uid(), 0);
     let status = fs::read_to_string(path("status")).expect("a status");
-    for line in ["NoNewPrivs:\t1", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "Threads:\t1"] {
+    for line in [
+        "NoNewPrivs:\t1",
+        "Seccomp:\t2",
+        "CapPrm:\t0000000000000000",
+        "CapEff:\t0000000000000000",
+        "Threads:\t1",
+    ] {
         assert!(status.lines().any(|known| known == line), "{line}: {status}");
     }
-    let descriptors = fs::read_dir(path("fd")).expect("descriptors").filter_map(Result::ok);
-    let mut files: Vec<String> = descriptors
-        .filter_map(|entry| fs::read_link(entry.path()).ok())
-        .map(|link| link.display().to_string())
-        .filter(|link| link.starts_with('/'))
-        .collect();
-    files.sort();
-    // Standard output, and standard error with what it may say last.
-    let log = fixture.server.path("log").display().to_string();
-    assert_eq!(files, ["/dev/null".to_owned(), log]);
+    // The pair is there twice, the second time as standard input.
+    let links = || -> BTreeSet<String> {
+        let descriptors = fs::read_dir(path("fd")).expect("descriptors").filter_map(Result::ok);
+        let links = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
+        links.map(|link| link.display().to_string()).collect()
+    };
+    let of = |kind: &str| links().iter().filter(|link| link.starts_with(kind)).count();
+    // Standard output; the listener and the pair, once who has looked for the server is gone; the pipe that beats come by, and standard error.
+    await_that("two sockets", || of("socket:") == 2);
+    assert_eq!((of("/"), of("pipe:")), (1, 2), "{:?}", links());
+    assert!(links().contains("/dev/null"), "{:?}", links());
     let by_hand = zonda_tests::server::program_command(&["http"]).stdin(std::process::Stdio::null()).output();
     let by_hand = by_hand.expect("the program");
     assert!(!by_hand.status.success() && String::from_utf8_lossy(&by_hand.stderr).contains("zonda serve"));
@@ -70,6 +78,16 @@ fn it_ends_with_the_server() {
     assert!(!fixture.server.log().contains("the HTTP process"), "{}", fixture.server.log());
 }
 
+/// It would keep the listeners from whoever comes next.
+#[test]
+fn one_that_hangs_does_not_outlive_the_server() {
+    let fixture = fixture();
+    let child = fixture.child();
+    signal(child, "STOP");
+    assert!(ctl(&fixture.server, &["stop"]).status.success());
+    await_that("the end of both", || !is_running(child) && !fixture.server.process.is_running());
+}
+
 /// A server that hangs is not well: nobody says that it is.
 #[test]
 fn silence_is_not_well() {
@@ -90,7 +108,7 @@ fn an_upgrade_goes_unnoticed() {
         let text = get(fixture.at, "/metrics").expect("numbers").text;
         value(&text, "process_start_time_seconds").expect("a time")
     };
-    let before = began(&fixture);
+    let (before, first) = (began(&fixture), fixture.child());
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| {
             let mut asked = 0;
@@ -112,6 +130,6 @@ fn an_upgrade_goes_unnoticed() {
         assert!(asking.join().expect("answers") > 0);
     });
     await_that("the successor's numbers", || began(&fixture) > before);
-    await_that("one process for HTTP", || fixture.child_of(fixture.server.process.pid()).is_none());
+    await_that("the end of the first process for HTTP", || !is_running(first));
     assert!(!fixture.server.log().contains(" ERROR "), "{}", fixture.server.log());
 }

@@ -9,6 +9,7 @@ use std::process::{Child as Process, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
 use web::pair::{self, Request, Terms};
 
 use super::{END_PAUSE, Listening};
@@ -18,6 +19,9 @@ const PROGRAM: &str = "/proc/self/exe";
 
 /// How long the process may take to read what it is given.
 const GIVE_WAIT: Duration = Duration::from_secs(5);
+
+/// As much of what it says last is read: it is the reason why it could not start, or a panic's.
+const SAID_OCTETS_MAX: usize = 512;
 
 /// The process, ended when dropped.
 pub(super) struct Child {
@@ -40,6 +44,8 @@ impl Child {
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
+            // Not the server's own, which may be its log.
+            .stderr(Stdio::piped())
             .spawn()?;
         let child = Child { process, pair: ours };
         let sockets: Vec<OwnedFd> =
@@ -65,6 +71,22 @@ impl Child {
         let mut octet = [0];
         self.pair.read_exact(&mut octet)?;
         Request::of(octet[0]).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// The process, for who is to end it.
+    pub(super) fn handle(&self) -> Option<OwnedFd> {
+        let pid = Pid::from_child(&self.process);
+        rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+    }
+
+    /// What it said last on its standard error, after it has ended: one line, of what can be shown.
+    pub(super) fn said(&mut self) -> String {
+        let Some(mut pipe) = self.process.stderr.take() else { return String::new() };
+        let mut octets = [0; SAID_OCTETS_MAX];
+        // Somebody else may have the other end, if the process was taken over.
+        let read = rustix::io::ioctl_fionbio(&pipe, true).ok().and_then(|()| pipe.read(&mut octets).ok());
+        let said = String::from_utf8_lossy(&octets[..read.unwrap_or(0)]);
+        said.trim().escape_debug().to_string()
     }
 
     /// Gives it the numbers.

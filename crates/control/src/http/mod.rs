@@ -24,8 +24,9 @@ use std::time::{Duration, Instant};
 
 use net::{BindError, Handed, Listener, Transport};
 use nix::unistd::Uid;
+use rustix::process::Signal;
 use sync::Mutex;
-use web::pair::Beat;
+use web::pair::{Beat, Terms};
 
 use crate::controller::Controller;
 use crate::settings::Settings;
@@ -43,7 +44,9 @@ enum Phase {
     Starting,
     /// Something is served.
     Ready,
-    /// It stops, or another one has taken over.
+    /// It stops, and answers who has asked; probes are told not to send others.
+    Stopping,
+    /// It has stopped, or another one has taken over.
     Over,
 }
 
@@ -51,8 +54,12 @@ enum Phase {
 pub(crate) struct Http {
     phase: AtomicU8,
     listeners: OnceLock<Vec<Listening>>,
+    /// What the process is told at its start.
+    terms: OnceLock<Terms>,
     /// The end of the pipe that beats are written to, while there is a process.
     pipe: Mutex<Option<File>>,
+    /// The process, to be ended whatever the thread waits for.
+    process: Mutex<Option<OwnedFd>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -63,11 +70,20 @@ pub(crate) struct Listening {
     socket: OwnedFd,
 }
 
+/// The listeners that settings ask for, and what the process is told at its start.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    listening: Vec<Listening>,
+    terms: Terms,
+}
+
 impl Http {
     pub(crate) fn new() -> Http {
         Http {
             phase: AtomicU8::new(Phase::Starting as u8),
             listeners: OnceLock::new(),
+            terms: OnceLock::new(),
+            process: Mutex::named("the HTTP process", None),
             pipe: Mutex::named("pipe of the HTTP process", None),
             thread: Mutex::named("thread of the HTTP process", None),
         }
@@ -80,11 +96,17 @@ impl Http {
         let _ = self.phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
     }
 
+    /// From now on probes are told that the server stops.
+    pub(crate) fn stopping(&self) {
+        self.phase.store(Phase::Stopping as u8, Ordering::Release);
+    }
+
     fn is_in(&self, phase: Phase) -> bool {
         self.phase.load(Ordering::Acquire) == phase as u8
     }
 
-    /// Has the process answer what was asked, and end. Waits for that, `wait` at the longest: what was not answered then is cut off.
+    /// Has the process answer what was asked, and end. Waits for that, `wait` at the longest: what was not answered then is cut off, and a process that has not
+    /// ended is killed, as it would keep the listeners.
     pub(crate) fn leave(&self, wait: Duration) {
         self.phase.store(Phase::Over as u8, Ordering::Release);
         let Some(thread) = self.thread.lock().take() else { return };
@@ -95,8 +117,11 @@ impl Http {
         while !thread.is_finished() && Instant::now() < until {
             std::thread::sleep(END_PAUSE);
         }
-        // It ends with its pipe.
         drop(self.pipe.lock().take());
+        let process = self.process.lock().take();
+        if let Some(process) = process.filter(|_| !thread.is_finished()) {
+            let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
+        }
     }
 
     /// Says how the server is. A process that does not read what was said before is not told more.
@@ -121,7 +146,7 @@ fn listener(address: SocketAddr) -> Listener {
 }
 
 /// Opens the listeners that settings ask for; those that the server before has handed over are taken as they are, and what of them is not wanted goes back.
-pub(crate) fn bind(settings: &Settings, mut handed: Vec<Handed>) -> Result<Vec<Listening>, BindError> {
+pub(crate) fn bind(settings: &Settings, mut handed: Vec<Handed>) -> Result<Bound, BindError> {
     let mut listening = Vec::new();
     for &address in &settings.http.listen {
         let at = handed.iter().position(|group| group.listener.address == address);
@@ -134,14 +159,16 @@ pub(crate) fn bind(settings: &Settings, mut handed: Vec<Handed>) -> Result<Vec<L
             Some(socket) => socket,
             None => net::listen_at(address, settings.server.free_bind)?,
         };
-        listening.push(Listening { address, socket });
+        // Port 0 is whatever the system gave: the successor is told of that.
+        let bound = rustix::net::getsockname(&socket).ok().and_then(|bound| bound.try_into().ok());
+        listening.push(Listening { address: bound.unwrap_or(address), socket });
     }
-    Ok(listening)
+    Ok(Bound { listening, terms: settings.http.terms() })
 }
 
 impl Controller {
     /// Takes the listeners, which the process is given when it is started. A server that is root has no such process: it would be root, too.
-    pub(crate) fn listen_for_http(&self, listening: Vec<Listening>) {
+    pub(crate) fn listen_for_http(&self, Bound { listening, terms }: Bound) {
         if listening.is_empty() {
             return;
         }
@@ -154,6 +181,7 @@ impl Controller {
         let addresses: Vec<String> = listening.iter().map(|one| one.address.to_string()).collect();
         let address = addresses.join(", ");
         tracing::info!(address, "HTTP for monitoring and probes on {address}");
+        let _ = self.http.terms.set(terms);
         let _ = self.http.listeners.set(listening);
     }
 
@@ -174,16 +202,16 @@ mod tests {
     #[test]
     fn listeners_go_to_the_next_server() {
         let mut settings = Settings::default();
-        assert!(bind(&settings, Vec::new()).unwrap().is_empty());
+        assert!(bind(&settings, Vec::new()).unwrap().listening.is_empty());
         settings.http.listen = vec!["127.0.0.1:0".parse().unwrap()];
-        let first = bind(&settings, Vec::new()).unwrap();
+        let first = bind(&settings, Vec::new()).unwrap().listening;
         let address = SocketAddr::try_from(rustix::net::getsockname(&first[0].socket).unwrap()).unwrap();
         settings.http.listen = vec![address];
         assert!(bind(&settings, Vec::new()).is_err(), "somebody has it");
         let http = Http::new();
-        let listening = first.into_iter().map(|one| Listening { address, ..one }).collect();
-        http.listeners.set(listening).unwrap();
-        assert_eq!(bind(&settings, http.hand().unwrap()).unwrap().len(), 1);
+        assert_eq!(first[0].address, address, "what the system gave");
+        http.listeners.set(first).unwrap();
+        assert_eq!(bind(&settings, http.hand().unwrap()).unwrap().listening.len(), 1);
         // What is not what it is said to be is refused.
         let other =
             Handed { listener: listener(address), sockets: vec![tempfile::tempfile().unwrap().into()] };

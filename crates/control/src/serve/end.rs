@@ -28,7 +28,7 @@ pub(super) fn finish(
     };
     tracing::info!("stopping: {reason}");
     tell(controller.notifier.get(), Notifier::stopping);
-    controller.http.leave(HTTP_PATIENCE);
+    controller.http.stopping();
     // Taken out first: others may ask for it while clients take their answers.
     let running = controller.running.lock().take();
     // One that took over in this moment is meant too.
@@ -50,6 +50,8 @@ pub(super) fn finish(
     controller.write_texts();
     controller.historian.stop();
     controller.transfers.say(Instant::now());
+    // Probes were told until here that it stops.
+    controller.http.leave(HTTP_PATIENCE);
     tracing::info!("stopped");
     Ok(())
 }

@@ -121,7 +121,8 @@ impl Controller {
             let Some((left, why)) = leaving.stays(zones.kept(*slot).source) else { return true };
             zones.kept_mut(*slot).source = left;
             if leaving.new.why_unread(left).is_none() && left != SourceId::UNKNOWN {
-                let is_absent = reader.with(|view| zones.pack_of(view, *slot).is_none());
+                // One whose pack was lost has none either.
+                let is_absent = reader.with(|view| !matches!(view.view_of(*slot), Some(View::Zone(_))));
                 zones.change_rare(*slot, |rare| {
                     rare.problem.get_or_insert_with(|| [why.to_owned()].into());
                     rare.is_absent = is_absent;
