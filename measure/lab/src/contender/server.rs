@@ -59,6 +59,10 @@ impl Server {
         let mut settings =
             settings.replace(&format!("{}/", self.folder.display()).replace(&port, "PORT"), "");
         settings = settings.replace(&self.folder.display().to_string().replace(&port, "PORT"), ".");
+        // Beside it lies what several servers have, such as packs.
+        if let Some(work) = self.folder.parent() {
+            settings = settings.replace(&format!("{}/", work.display()).replace(&port, "PORT"), "WORK/");
+        }
         if let Some(folder) = peers::chosen() {
             settings = settings.replace(&folder.path().display().to_string(), "PEERS");
         }
