@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use wire::{Name, NameBuf};
 
-pub(crate) use self::stats::{Recursed, WAITING, rcode_name, stats, types};
+pub(crate) use self::stats::{Recursed, WAITING, of_threads, rcode_name, stats, types};
 use self::status::status;
 pub(crate) use self::status::status_line;
 use self::zones::all_zones;

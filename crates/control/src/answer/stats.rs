@@ -45,17 +45,18 @@ pub(crate) fn stats(controller: &Controller) -> Stats {
         observed: controller.observing.counts(),
         limited: limited.each().map(counted).collect(),
         transport: transport.each().map(counted).collect(),
-        zones: pins(controller)
-            .map(counted)
-            .into_iter()
-            .chain(controller.transfers.counts())
-            .chain(controller.telling.counts())
-            .chain(controller.historian.counts())
-            .chain(controller.verifier.counts())
-            .chain(controller.forwarder.counts())
-            .collect(),
+        zones: pins(controller).map(counted).into_iter().chain(of_threads(controller)).collect(),
         memory: memory(controller),
     }
+}
+
+/// What is counted by threads that work beside the workers.
+pub(crate) fn of_threads(controller: &Controller) -> impl Iterator<Item = Count> {
+    (controller.transfers.counts().into_iter())
+        .chain(controller.telling.counts())
+        .chain(controller.historian.counts())
+        .chain(controller.verifier.counts())
+        .chain(controller.forwarder.counts())
 }
 
 /// What the resolver answered, did, and has waiting, of all workers.

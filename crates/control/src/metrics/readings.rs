@@ -1,12 +1,10 @@
 //! All numbers of a moment, read once for all that is told of them.
 
-use std::iter;
-
 use auth::rate::Limited;
 use net::{Running, WorkerCounters};
 use zone::catalog::PinCounts;
 
-use crate::answer::{Recursed, types};
+use crate::answer::{Recursed, of_threads, types};
 use crate::command::Count;
 use crate::controller::{Controller, ZoneNumbers};
 use crate::expiry::Looked;
@@ -77,13 +75,7 @@ impl Readings {
             zones,
             looked: *controller.looked.lock(),
             pins: controller.catalog.pins(),
-            counts: iter::empty()
-                .chain(controller.transfers.counts())
-                .chain(controller.telling.counts())
-                .chain(controller.historian.counts())
-                .chain(controller.verifier.counts())
-                .chain(controller.forwarder.counts())
-                .collect(),
+            counts: of_threads(controller).collect(),
             observed: controller.observing.observed(),
             memory: vec![("catalog", catalog), ("kept-answers", kept), ("buffers", buffers)],
             process: process(),
