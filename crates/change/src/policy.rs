@@ -189,9 +189,11 @@ impl Types {
     }
 }
 
-/// Types by which a zone and its chain of trust hang together: rules name them or do not grant them.
+/// Types by which a zone and its chain of trust hang together, or by which one record says what all names below it are: rules
+/// name them or do not grant them.
 fn is_structure(rtype: u16) -> bool {
-    matches!(rtype, rtype::SOA | rtype::NS | rtype::DS | rtype::DNSKEY | rtype::CDS | rtype::CDNSKEY)
+    matches!(rtype, rtype::SOA | rtype::NS | rtype::DNAME | rtype::DS | rtype::DNSKEY)
+        || matches!(rtype, rtype::CDS | rtype::CDNSKEY | rtype::CSYNC)
         || matches!(rtype, rtype::NSEC | rtype::NSEC3 | rtype::NSEC3PARAM | rtype::RRSIG)
 }
 

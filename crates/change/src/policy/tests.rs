@@ -58,9 +58,16 @@ fn first_rule_that_fits_decides() {
 fn usual_types_are_not_those_of_structure() {
     let policy = Policy::new(["grant k. zonesub"]).unwrap();
     let asker = asker(Some(&name("k.")), "::1", Transport::Udp);
-    for (rtype, is_granted) in
-        [(rtype::A, true), (65_280, true), (rtype::NS, false), (rtype::RRSIG, false), (rtype::DS, false)]
-    {
+    for (rtype, is_granted) in [
+        (rtype::A, true),
+        (rtype::CNAME, true),
+        (65_280, true),
+        (rtype::NS, false),
+        (rtype::DNAME, false),
+        (rtype::RRSIG, false),
+        (rtype::DS, false),
+        (rtype::CSYNC, false),
+    ] {
         assert_eq!(policy.of(&asker).decide(b"example\0", rtype).is_granted, is_granted, "{rtype}");
     }
 }

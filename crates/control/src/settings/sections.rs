@@ -217,7 +217,7 @@ section! {
         /// name for all keys below it, or `*` for everybody; then which names: `name` and a name, `subdomain` and a name for it and all below,
         /// `wildcard` and `*.` and a name for all below, `zonesub` for all of the zone, `self`, `selfsub` and `selfwild` for the name of the key, with what is
         /// below, and only that, or `tcp-self` for the name of the client's address in in-addr.arpa or ip6.arpa; then types, or `ANY` for all. Without types: all but
-        /// SOA, NS, DS, DNSKEY, CDS, CDNSKEY, NSEC, NSEC3, NSEC3PARAM and RRSIG.
+        /// SOA, NS, DNAME, DS, DNSKEY, CDS, CDNSKEY, CSYNC, NSEC, NSEC3, NSEC3PARAM and RRSIG.
         rules: Names = Names::default(), Range::TextsOrNone("a rule such as \"grant dhcp-key. subdomain dyn.example. A AAAA DHCID\""), live;
     }
 }
