@@ -41,6 +41,7 @@ mod start;
 mod texts;
 mod thousand;
 mod together;
+mod top;
 mod transfers;
 mod upgrade;
 mod words;

@@ -23,6 +23,7 @@ Examples:
   zonda serve --config /etc/zonda/zonda.toml   serve what the settings say
   zonda check-zone example.com example.zone    all problems of a zone file
   zonda ctl status                             how the running server is
+  zonda top                                    what it does from moment to moment, and who asks for what
 
 Exit status: 0 fine, 1 a finding or failure, 2 wrong usage.";
 
@@ -34,6 +35,7 @@ enum Command {
     Compile(command::compile::Arguments),
     Stat(command::stat::Arguments),
     Ctl(command::ctl::Arguments),
+    Top(command::top::Arguments),
     Journal(command::journal::Arguments),
     Settings(command::settings::Arguments),
     #[command(hide = true)]
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Compile(arguments) => command::compile::run(&arguments),
         Command::Stat(arguments) => command::stat::run(&arguments),
         Command::Ctl(arguments) => command::ctl::run(&arguments),
+        Command::Top(arguments) => command::top::run(&arguments),
         Command::Journal(arguments) => command::journal::run(&arguments),
         Command::Http(arguments) => command::http::run(&arguments),
         Command::Settings(arguments) => command::settings::run(&arguments),

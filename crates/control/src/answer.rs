@@ -6,6 +6,7 @@ mod servers;
 mod stats;
 mod status;
 mod texts;
+mod top;
 mod zones;
 
 use std::io;
@@ -88,6 +89,10 @@ fn carry_out(
             return Ok(is_well);
         }
         Request::Stats => return said(reply(Reply::Stats(stats(controller)))),
+        Request::Top { seconds } => {
+            let top = top::top(controller, seconds.unwrap_or(0))?;
+            return said(reply(Reply::Top(Box::new(top))));
+        }
         Request::Locks { on, clear } => {
             return said(reply(Reply::Locks(locks::command(controller, *on, *clear))));
         }

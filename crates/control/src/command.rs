@@ -2,6 +2,7 @@
 
 mod cache;
 mod server;
+mod top;
 mod transfers;
 mod zone;
 
@@ -14,6 +15,7 @@ pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, ResolverStatus, Stats, Status, Switch,
     Upgraded,
 };
+pub use self::top::{Frequent, FrequentEntry, Top, TopAsked, WorkerCounts};
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};
 pub use self::zone::{ByCommand, CatalogLine, ChangeLine, Changes, Explained, TextLine, ZoneLine};
 
@@ -34,6 +36,12 @@ pub enum Request {
     },
     /// What was counted.
     Stats,
+    /// Counts of a moment, and who asks most and for what: that is counted from the first of these on, until none has come for five seconds.
+    Top {
+        /// For how many seconds to look before the reply, at most 60; none if it is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seconds: Option<u64>,
+    },
     /// Who is limited now.
     RateLimit,
     /// Who takes which lock and who waits, as counted until now; and what becomes of the counting.
@@ -254,6 +262,8 @@ pub enum Reply {
     Zone(Box<ZoneLine>),
     /// To `stats`.
     Stats(Stats),
+    /// To `top`.
+    Top(Box<Top>),
     /// To `rate-limit`.
     RateLimit(RateLimit),
     /// To `locks`.

@@ -90,7 +90,7 @@ pub(crate) fn memory(controller: &Controller) -> Option<Memory> {
         part(
             "told",
             told,
-            "What workers tell for dnstap and the query log, and what waits to be written of it.",
+            "What workers tell for dnstap, the query log and `top`, and what waits to be written of it.",
         ),
         part(
             "rest",

@@ -1,4 +1,4 @@
-//! What others are told of queries: dnstap and the query log, as the settings and operators want them.
+//! What others are told of queries: dnstap and the query log, as the settings and operators want them, and who asks most, while somebody looks.
 //!
 //! Each has a sink while it is on: where the settings have an `output`, and no operator has put it off. One whose settings change is replaced; the new one is there
 //! before the old one ends, so that nothing is missed.
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use net::Running;
 use observe::observer::Consumer;
 use observe::query_log::{Filter, Format};
-use observe::{Dnstap, Observer, Output, QueryLog, Sink, Slot, Zones, dnstap, query_log, sink};
+use observe::top::Looked;
+use observe::{Dnstap, Lookout, Observer, Output, QueryLog, Sink, Slot, Zones, dnstap, query_log, sink};
 use sync::Mutex;
 use wire::iana::rtype;
 use wire::name::NameRoom;
@@ -72,6 +73,8 @@ impl Channel {
 pub(crate) struct Observing {
     observer: Observer,
     sides: Mutex<[Side; 2]>,
+    /// From where people look; held by who begins to.
+    lookout: Mutex<Lookout>,
 }
 
 /// One of them.
@@ -106,6 +109,7 @@ impl Observing {
         Observing {
             observer: Observer::new(system::give_way),
             sides: Mutex::named("observing", [side(Channel::Dnstap), side(Channel::QueryLog)]),
+            lookout: Mutex::named("lookout", Lookout::default()),
         }
     }
 
@@ -168,6 +172,21 @@ impl Observing {
         }
     }
 
+    /// Who asks most and for what, at most so many of each: of nothing yet where nobody has looked for a while, and from then on for as long as somebody does.
+    pub(crate) fn look(&self, controller: &Controller, count: usize) -> Result<Looked, String> {
+        let (lookout, now) = (self.lookout.lock(), Instant::now());
+        if let Some(looked) = lookout.look(count, now) {
+            return Ok(looked);
+        }
+        let consumer = lookout.begin(of_catalog(controller), now);
+        if let Err(error) = self.observer.set(Slot::Top, Some(Box::new(consumer))) {
+            // The next look tries again. The others are as before, and this can fail no worse.
+            let _ = self.observer.set(Slot::Top, None);
+            return Err(format!("queries cannot be looked at: {error}"));
+        }
+        lookout.look(count, now).ok_or_else(|| "queries cannot be looked at: the server ends".into())
+    }
+
     /// Has a side be as it is to be: a new sink, or none.
     fn turn(&self, side: &mut Side, controller: &Controller) -> io::Result<()> {
         let wanted = side.wanted.as_ref().filter(|_| !side.is_off);
@@ -196,7 +215,7 @@ impl Observing {
     pub(crate) fn octets(&self) -> usize {
         let sides = self.sides.lock();
         let queued: usize = sides.iter().flat_map(|side| &side.sink).map(Sink::queued_octets).sum();
-        self.observer.ring_octets() + queued
+        self.observer.ring_octets() + queued + self.lookout.lock().octets()
     }
 
     /// What was counted, of what there is or was.
@@ -229,7 +248,7 @@ impl Observing {
 }
 
 fn start(wanted: &Wanted, controller: &Controller) -> io::Result<(Sink, Box<dyn Consumer>)> {
-    let zones = Box::new(OfCatalog { reader: controller.catalog.reader(), key: SortKey::new() });
+    let zones = of_catalog(controller);
     Ok(match &wanted.told {
         Terms::Dnstap(terms) => {
             let (sink, filler) = Sink::of_frames(&wanted.sink)?;
@@ -240,6 +259,10 @@ fn start(wanted: &Wanted, controller: &Controller) -> io::Result<(Sink, Box<dyn 
             (sink, Box::new(QueryLog::new(terms.clone(), filler, zones)))
         }
     })
+}
+
+fn of_catalog(controller: &Controller) -> Box<dyn Zones> {
+    Box::new(OfCatalog { reader: controller.catalog.reader(), key: SortKey::new() })
 }
 
 /// The zones that are served, for the observer's thread.

@@ -95,6 +95,7 @@ mod tests {
             transport: Transport::Udp,
             asked: Some(asked),
             answered: 0,
+            one_in: 1,
             query_octets: query.len() as u16,
             response_octets: 0,
             query,

@@ -11,7 +11,7 @@
 //!   says of itself).
 //! * [`queue`]: blocks on their way, bounded; [`sink`]: the thread that writes them, with `file` and `socket`; [`output`]: where to.
 //!
-//! * [`sketch`]: who asks most, and for what.
+//! * [`top`]: who asks most and for what, while somebody looks; [`sketch`]: how that is counted in little memory.
 //!
 //! Workers never wait for the observer, nor the observer for a sink: what finds no room is dropped and counted. This crate knows no settings and no zones:
 //! where a name is looked for is plugged in ([`Zones`]). Design: `docs/design/observing.md`.
@@ -31,6 +31,7 @@ pub mod sink;
 pub mod sketch;
 mod socket;
 pub mod told;
+pub mod top;
 
 use wire::Name;
 use wire::name::NameRoom;
@@ -42,6 +43,7 @@ pub use query_log::QueryLog;
 pub use queue::Filler;
 pub use sink::Sink;
 pub use told::{Asked, Outcome, Told};
+pub use top::{Lookout, Top};
 
 /// Which zone answers about a name, for consumers that say so.
 pub trait Zones: Send {

@@ -1,9 +1,9 @@
 //! The observer: the one reader of all workers' rings. It joins late responses with their queries, thins what each consumer wants by chance, and never waits for
 //! any.
 //!
-//! Its thread runs while there is a consumer. Whoever changes the consumers has the thread end, and starts another with what that one had: rings, queries that
-//! wait, and all. Nothing is lost by that, unless a ring becomes full meanwhile, which the ring counts; and a thread that has given its priority up could not
-//! have it back.
+//! Its thread runs while there is a consumer; where the last one goes by itself, so does the thread. Whoever changes the consumers has the thread end, and starts
+//! another with what that one had: rings, queries that wait, and all. Nothing is lost by that, unless a ring becomes full meanwhile, which the ring counts; and a
+//! thread that has given its priority up could not have it back.
 
 mod round;
 
@@ -27,14 +27,16 @@ pub enum Slot {
     Dnstap,
     /// The lines.
     QueryLog,
+    /// Who asks most.
+    Top,
 }
 
 /// How many slots there are: a bit each in a row of the join.
-pub(crate) const SLOTS: usize = 2;
+pub(crate) const SLOTS: usize = 3;
 
 /// Who is told.
 pub trait Consumer: Send {
-    /// What it wants to be told, and of how many queries. It does not change.
+    /// What it wants to be told, and of how many queries: asked after each round, as it may change.
     fn wants(&self) -> Wants;
     /// Whether the observer is to have the priority of workers for it, rather than the lowest.
     fn is_urgent(&self) -> bool;
@@ -44,6 +46,10 @@ pub trait Consumer: Send {
     fn hand_over(&mut self, now: Instant);
     /// Nothing more comes.
     fn flush(&mut self);
+    /// Whether it wants to be told nothing any more: it is dropped then. Asked after each round.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// For how long rings are read that are still written to, before a consumer goes.
@@ -144,7 +150,7 @@ impl Observer {
         let mut parts = std::mem::take(&mut inner.parts);
         let run = move || {
             give_way.into_iter().for_each(|give_way| give_way());
-            while !stop.load(Ordering::Acquire) {
+            while !stop.load(Ordering::Acquire) && parts.has_consumers() {
                 if let Some(pause) = parts.round(&counts) {
                     park_timeout(pause);
                 }

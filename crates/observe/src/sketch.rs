@@ -8,6 +8,7 @@
 //! 2009), so that counts can be compared at any time; all are divided once the weight has become large.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
@@ -133,12 +134,15 @@ impl<K: Clone + Eq + Hash> Sketch<K> {
 pub struct NameKey {
     octets: [u8; NAME_OCTETS],
     length: u8,
+    /// Whether labels were left out.
+    is_cut: bool,
 }
 
 impl NameKey {
     /// That of a name. Of a longer one labels are left out from the left, each as a whole.
     #[must_use]
     pub fn of(name: &Name) -> NameKey {
+        let whole = name;
         let mut name = name;
         while name.octets().len() > NAME_OCTETS
             && let Some(parent) = name.parent()
@@ -150,13 +154,21 @@ impl NameKey {
         octets[..length].copy_from_slice(name.octets());
         // Length octets are below any letter.
         octets.make_ascii_lowercase();
-        NameKey { octets, length: length as u8 }
+        NameKey { octets, length: length as u8, is_cut: length < whole.octets().len() }
     }
 
     /// The name, or the end of it.
     #[must_use]
     pub fn name(&self) -> &Name {
         Name::from_wire(&self.octets[..usize::from(self.length)]).unwrap_or(Name::root())
+    }
+}
+
+impl fmt::Display for NameKey {
+    /// Escaped as in zone files. What was left out is said by dots, which no name has in a row.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_cut { "..." } else { "" })?;
+        fmt::Display::fmt(self.name(), f)
     }
 }
 
@@ -238,6 +250,10 @@ mod tests {
         assert_eq!(key("www.example.").name().to_string(), "www.example.");
         let label = "a".repeat(40);
         assert_eq!(key(&format!("{label}.{label}.example.")).name().to_string(), format!("{label}.example."));
+        let cut = key(&format!("{label}.{label}.example."));
+        assert_ne!(cut, key(&format!("{label}.example.")), "another name");
+        assert_eq!(cut.to_string(), format!("...{label}.example."));
+        assert_eq!(key("a\\027[2J.Example.").to_string(), "a\\027[2j.example.");
         assert!(key(".").name().is_root());
     }
 }

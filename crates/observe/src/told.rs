@@ -42,6 +42,8 @@ pub struct Told<'t> {
     pub asked: Option<Asked>,
     /// Nanoseconds since 1970: when the response was rendered, or sent if it was late; of what has ended without, when it did.
     pub answered: u64,
+    /// How many queries this one stands for, as only one in so many is told.
+    pub one_in: u32,
     /// How long the query is; 0 if it is not known.
     pub query_octets: u16,
     /// How long the response is; 0 for none.
@@ -70,6 +72,7 @@ impl<'t> Told<'t> {
             transport: record.transport,
             asked: (!is_alone).then_some(Asked { client, local, at }),
             answered: at.saturating_add(u64::from(record.took)),
+            one_in: record.one_in.max(1),
             query_octets: record.query_octets,
             response_octets: record.response_octets,
             query: record.query,

@@ -4,6 +4,7 @@ mod cache;
 mod catalog;
 mod commands;
 mod server;
+mod top;
 mod transfers;
 mod zone;
 
@@ -21,6 +22,7 @@ use self::cache::{
 use self::catalog::catalog_text;
 use self::commands::{Command, request};
 use self::server::{limited_text, locks_text, stats_text, status_text, upgraded_text};
+use self::top::top_text;
 use self::zone::{zone_row, zone_text};
 use super::{complain, print};
 
@@ -48,6 +50,7 @@ Examples:
   zonda ctl zones --state stale
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
+  zonda ctl top --seconds 10
   zonda ctl log-level debug
   zonda ctl query-log off
   zonda ctl locks --on
@@ -64,7 +67,8 @@ zone is absent or stale, signatures have expired, or packs cannot be stored; for
 
 /// Asks; says whether all went well.
 pub fn run(arguments: &Arguments) -> bool {
-    match socket(arguments).and_then(|path| converse(arguments, &path)) {
+    let path = socket(arguments.socket.as_deref(), arguments.config.as_deref());
+    match path.and_then(|path| converse(arguments, &path)) {
         Ok(ok) => ok,
         Err(problem) => {
             complain(problem.lines());
@@ -73,12 +77,12 @@ pub fn run(arguments: &Arguments) -> bool {
     }
 }
 
-/// Where the server is found.
-fn socket(arguments: &Arguments) -> Result<PathBuf, String> {
-    if let Some(path) = &arguments.socket {
-        return Ok(path.clone());
+/// Where the server is found: its control socket, or a file of settings that says where that is.
+pub(super) fn socket(path: Option<&Path>, config: Option<&Path>) -> Result<PathBuf, String> {
+    if let Some(path) = path {
+        return Ok(path.to_owned());
     }
-    let settings = match &arguments.config {
+    let settings = match config {
         None => Settings::default(),
         Some(file) => Settings::read(file)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?,
@@ -108,6 +112,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (true, _) => print(&format!("{line}\n")),
             (false, Reply::Status(status)) => print(&status_text(&status)),
             (false, Reply::Stats(stats)) => print(&stats_text(&stats)),
+            (false, Reply::Top(top)) => print(&top_text(&top)),
             (false, Reply::RateLimit(limited)) => print(&limited_text(&limited)),
             (false, Reply::Locks(locks)) => print(&locks_text(&locks)),
             (false, Reply::LogLevel(LogLevel { level, was })) => print(&match level == was {

@@ -13,6 +13,7 @@ pub mod man;
 pub mod serve;
 pub mod settings;
 pub mod stat;
+pub mod top;
 
 /// What to do about a root zone whose signatures have run out.
 pub const TODAYS_ROOT_ZONE: &str = "today's root zone: curl -O https://www.internic.net/domain/root.zone, \

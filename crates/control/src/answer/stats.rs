@@ -97,11 +97,20 @@ impl Recursed {
         sum
     }
 
-    fn lines(&self) -> Vec<Count> {
+    /// All that is counted: name, help, count.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         let Recursed { answers, done, waiting } = self;
         let waiting = WAITING.into_iter().zip(*waiting).map(|((name, help), count)| (name, help, count));
-        let all = answers.each().chain(waiting).chain(done.each());
-        all.map(|(name, help, count)| Count { name: name.replace('_', "-"), count, help: help.trim().into() })
+        answers.each().chain(waiting).chain(done.each())
+    }
+
+    fn lines(&self) -> Vec<Count> {
+        self.each()
+            .map(|(name, help, count)| Count {
+                name: name.replace('_', "-"),
+                count,
+                help: help.trim().into(),
+            })
             .collect()
     }
 }
@@ -126,7 +135,7 @@ pub(crate) fn types(shown: &[Shown]) -> Vec<(String, u64)> {
 }
 
 /// Queries by how they came.
-fn paths(counts: &WorkerCounters) -> [(&'static str, &'static str, u64); 4] {
+pub(super) fn paths(counts: &WorkerCounters) -> [(&'static str, &'static str, u64); 4] {
     let (udp6, tcp6) = (counts.udp_ipv6_queries, counts.tcp_ipv6_queries);
     // Readers may see a batch partly added.
     let (udp4, tcp4) = (counts.udp_queries.saturating_sub(udp6), counts.tcp_queries.saturating_sub(tcp6));

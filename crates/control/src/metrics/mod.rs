@@ -16,4 +16,5 @@ mod render;
 mod table;
 
 pub use manual::markdown;
+pub(crate) use readings::Readings;
 pub(crate) use render::Exporter;

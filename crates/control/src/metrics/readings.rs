@@ -14,37 +14,37 @@ use crate::system::{Process, process};
 
 /// What was read. Nothing of it is by zone.
 #[derive(Default)]
-pub(super) struct Readings {
+pub(crate) struct Readings {
     /// Of each worker.
-    pub(super) workers: Vec<WorkerCounters>,
+    pub(crate) workers: Vec<WorkerCounters>,
     /// Of all of them.
-    pub(super) transport: WorkerCounters,
+    pub(crate) transport: WorkerCounters,
     /// Answers from zones.
-    pub(super) answers: auth::Counters,
-    pub(super) limited: Limited,
+    pub(crate) answers: auth::Counters,
+    pub(crate) limited: Limited,
     /// How often each type was asked for.
-    pub(super) types: Vec<(String, u64)>,
+    pub(crate) types: Vec<(String, u64)>,
     /// Of the resolver, if there is one.
-    pub(super) recursed: Option<Recursed>,
-    pub(super) cache: Option<CacheNumbers>,
-    pub(super) zones: ZoneNumbers,
+    pub(crate) recursed: Option<Recursed>,
+    pub(crate) cache: Option<CacheNumbers>,
+    pub(crate) zones: ZoneNumbers,
     /// What the last look at all zones has found; none before the first.
-    pub(super) looked: Option<Looked>,
-    pub(super) pins: PinCounts,
+    pub(crate) looked: Option<Looked>,
+    pub(crate) pins: PinCounts,
     /// Counts of threads, as `ctl stats` names them.
-    pub(super) counts: Vec<Count>,
+    pub(crate) counts: Vec<Count>,
     /// Of what others are told of queries.
-    pub(super) observed: Observed,
+    pub(crate) observed: Observed,
     /// Octets of memory that the program knows the use of.
-    pub(super) memory: Vec<(&'static str, u64)>,
-    pub(super) process: Process,
+    pub(crate) memory: Vec<(&'static str, u64)>,
+    pub(crate) process: Process,
     /// When the server started, in seconds since 1970.
-    pub(super) started: f64,
+    pub(crate) started: f64,
 }
 
 impl Readings {
     /// Reads all. Takes locks for moments only, none that is held for the whole of a change.
-    pub(super) fn of(controller: &Controller) -> Readings {
+    pub(crate) fn of(controller: &Controller) -> Readings {
         let (answers, limited, types, kept) = {
             let shown = controller.shown.read();
             let answers = shown.iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
@@ -84,12 +84,12 @@ impl Readings {
     }
 
     /// A count of a thread by its name.
-    pub(super) fn count(&self, name: &str) -> Option<u64> {
+    pub(crate) fn count(&self, name: &str) -> Option<u64> {
         self.counts.iter().find(|count| count.name == name).map(|count| count.count)
     }
 
     /// Responses by code, from zones and by the resolver.
-    pub(super) fn rcodes(&self) -> [u64; auth::Counters::RCODES] {
+    pub(crate) fn rcodes(&self) -> [u64; auth::Counters::RCODES] {
         let others = self.recursed.as_ref().map_or([0; _], |recursed| recursed.answers.rcodes);
         std::array::from_fn(|code| self.answers.rcodes[code] + others[code])
     }

@@ -107,6 +107,7 @@ fn told<'t>(query: &'t [u8], response: &'t [u8]) -> Told<'t> {
             at: 1_764_334_160_123_456_789,
         }),
         answered: 1_764_334_160_123_999_999,
+        one_in: 1,
         query_octets: query.len() as u16,
         response_octets: response.len() as u16,
         query,

@@ -44,6 +44,8 @@ pub(super) struct Parts {
     consumers: Consumers,
     pace: Option<Pace>,
     record: Vec<u8>,
+    /// What the rings were asked for last.
+    asked: Option<Wants>,
 }
 
 #[derive(Default)]
@@ -52,6 +54,11 @@ struct Consumers {
     /// One in so many, of each; 0 where there is none.
     one_in: [u32; SLOTS],
     random: Option<Random>,
+}
+
+/// What a consumer wants of queries; 0: there is none.
+fn one_in(consumer: Option<&dyn Consumer>) -> u32 {
+    consumer.map_or(0, |consumer| consumer.wants().one_in.max(1))
 }
 
 impl Parts {
@@ -64,8 +71,7 @@ impl Parts {
         slot: Slot,
         consumer: Option<Box<dyn Consumer>>,
     ) -> Option<Box<dyn Consumer>> {
-        let one_in = consumer.as_ref().map_or(0, |consumer| consumer.wants().one_in.max(1));
-        self.consumers.one_in[slot as usize] = one_in;
+        self.consumers.one_in[slot as usize] = one_in(consumer.as_deref());
         std::mem::replace(&mut self.consumers.each[slot as usize], consumer)
     }
 
@@ -79,6 +85,10 @@ impl Parts {
         })
     }
 
+    pub(super) fn has_consumers(&self) -> bool {
+        self.consumers.each.iter().any(Option::is_some)
+    }
+
     pub(super) fn is_urgent(&self) -> bool {
         self.consumers.each.iter().flatten().any(|consumer| consumer.is_urgent())
     }
@@ -89,6 +99,7 @@ impl Parts {
             self.consumers.random = Some(Random::from_system()?);
         }
         self.pace.get_or_insert_with(|| Pace::new(ring_octets, Instant::now()));
+        self.asked = Some(wants);
         if self.workers.len() == taps.len() {
             self.workers.iter_mut().for_each(|worker| worker.reader.change(wants));
             return Ok(());
@@ -115,8 +126,27 @@ impl Parts {
         }
         let now = Instant::now();
         self.consumers.each.iter_mut().flatten().for_each(|consumer| consumer.hand_over(now));
+        self.follow();
         let pause = self.pace.as_mut().map(|pace| pace.pause(most, now));
         pause.filter(|_| !is_busy)
+    }
+
+    /// Does what consumers want now: some go, others want more or less than before.
+    fn follow(&mut self) {
+        for (consumer, rate) in self.consumers.each.iter_mut().zip(&mut self.consumers.one_in) {
+            if let Some(mut over) = consumer.take_if(|consumer| consumer.is_over()) {
+                over.flush();
+            }
+            *rate = one_in(consumer.as_deref());
+        }
+        let wants = self.wants();
+        if wants != self.asked {
+            self.asked = wants;
+            match wants {
+                Some(wants) => self.workers.iter_mut().for_each(|worker| worker.reader.change(wants)),
+                None => self.detach(),
+            }
+        }
     }
 
     /// Reads until nothing is left, but no longer than this.
@@ -206,7 +236,9 @@ impl Consumers {
     fn tell(&mut self, takers: u8, told: &Told<'_>) {
         for (slot, consumer) in self.each.iter_mut().enumerate() {
             if let Some(consumer) = consumer.as_mut().filter(|_| takers & 1 << slot != 0) {
-                consumer.take(told);
+                // It takes no more than it wants: each of those stands for as many as it leaves out, or as the ring did.
+                let one_in = told.one_in.max(self.one_in[slot]);
+                consumer.take(&Told { one_in, ..*told });
             }
         }
     }

@@ -20,6 +20,12 @@ pub(super) enum Command {
     },
     /// What was counted since the start
     Stats,
+    /// Who asks most and for what, and the counts that `zonda top` makes rates of
+    Top {
+        /// How long to look before the answer
+        #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=60))]
+        seconds: u64,
+    },
     /// Which clients are limited now by `[rate-limit]`
     RateLimit,
     /// Who takes which lock, for how long, and who waits, as counted until now
@@ -249,6 +255,7 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             Request::Zones { zone: zone.clone(), state: state.as_deref().and_then(ZoneState::named) }
         }
         Command::Stats => Request::Stats,
+        Command::Top { seconds } => Request::Top { seconds: Some(*seconds) },
         Command::RateLimit => Request::RateLimit,
         Command::Locks { on, off, clear } => {
             Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }

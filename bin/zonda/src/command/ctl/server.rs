@@ -122,7 +122,7 @@ pub(super) fn stats_text(stats: &Stats) -> String {
 }
 
 /// Counts with their shares of all instead of their help.
-fn with_shares(counts: &[Count]) -> Vec<Count> {
+pub(super) fn with_shares(counts: &[Count]) -> Vec<Count> {
     let all: u64 = counts.iter().map(|count| count.count).sum();
     let share = |count: &Count| match all {
         0 => String::new(),
