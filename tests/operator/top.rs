@@ -172,6 +172,7 @@ impl Screen {
 #[test]
 fn keys_at_a_terminal() {
     let server = start();
+    server.await_all_looked_at();
     let mut screen = Screen::open(&server);
     screen.await_words("\u{1b}[?1049h");
     screen.await_words("1 overview");

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use net::Running;
@@ -75,7 +76,18 @@ pub(crate) struct Observing {
     sides: Mutex<[Side; 2]>,
     /// From where people look; held by who begins to.
     lookout: Mutex<Lookout>,
+    mended: Mutex<Mended>,
 }
+
+/// Faults of the observer that were seen, and when it was started again.
+#[derive(Default)]
+struct Mended {
+    faults: u64,
+    at: Option<Instant>,
+}
+
+/// After a fault it is not started again sooner: the query that it met may come again, and each start is a new file of dnstap.
+const MEND_PAUSE: Duration = Duration::from_secs(60);
 
 /// One of them.
 struct Side {
@@ -84,9 +96,23 @@ struct Side {
     wanted: Option<Wanted>,
     /// Whether an operator has put it off.
     is_off: bool,
-    sink: Option<Sink>,
-    /// What sinks of before have counted.
+    sink: Option<Arc<Sink>>,
+    /// Those of before that write what waits.
+    leaving: Vec<Arc<Sink>>,
+    /// What sinks have counted that have ended.
     past: observe::queue::Counts,
+}
+
+impl Side {
+    /// What all its sinks have counted.
+    fn counts(&self) -> observe::queue::Counts {
+        let sinks = self.sink.iter().chain(&self.leaving);
+        sinks.fold(self.past, |sum, sink| sum.sum(sink.counts()))
+    }
+
+    fn queued_octets(&self) -> usize {
+        self.sink.iter().chain(&self.leaving).map(|sink| sink.queued_octets()).sum()
+    }
 }
 
 /// What is told, and to whom.
@@ -104,12 +130,19 @@ enum Terms {
 
 impl Observing {
     pub(crate) fn new() -> Observing {
-        let side =
-            |channel| Side { channel, wanted: None, is_off: false, sink: None, past: Default::default() };
+        let side = |channel| Side {
+            channel,
+            wanted: None,
+            is_off: false,
+            sink: None,
+            leaving: Vec::new(),
+            past: Default::default(),
+        };
         Observing {
             observer: Observer::new(system::give_way),
             sides: Mutex::named("observing", [side(Channel::Dnstap), side(Channel::QueryLog)]),
             lookout: Mutex::named("lookout", Lookout::default()),
+            mended: Mutex::named("mended", Mended::default()),
         }
     }
 
@@ -121,16 +154,46 @@ impl Observing {
     /// Takes over what the settings want. What cannot be started is in the log: nobody is to be without answers for it.
     pub(crate) fn note(&self, controller: &Controller, settings: &Settings) {
         let wanted = [dnstap_wanted(settings), query_log_wanted(settings)];
-        for (side, wanted) in self.sides.lock().iter_mut().zip(wanted) {
-            if side.wanted == wanted {
+        self.turn_some(controller, |side| {
+            let wanted = &wanted[side.channel as usize];
+            let is_new = side.wanted != *wanted;
+            if is_new {
+                side.wanted.clone_from(wanted);
+                side.is_off = false;
+            }
+            is_new
+        });
+    }
+
+    /// Starts anew what has ended with the observer's thread, by a fault of its own.
+    pub(crate) fn mend(&self, controller: &Controller, now: Instant) {
+        let faults = self.observer.faults();
+        {
+            let mut mended = self.mended.lock();
+            let is_early = mended.at.is_some_and(|at| now.saturating_duration_since(at) < MEND_PAUSE);
+            if faults == mended.faults || is_early {
+                return;
+            }
+            *mended = Mended { faults, at: Some(now) };
+        }
+        self.turn_some(controller, |side| side.sink.is_some());
+    }
+
+    /// Has those sides be as they are to be of which this is so.
+    fn turn_some(&self, controller: &Controller, mut is_meant: impl FnMut(&mut Side) -> bool) {
+        for channel in [Channel::Dnstap, Channel::QueryLog] {
+            let mut sides = self.sides.lock();
+            let side = &mut sides[channel as usize];
+            if !is_meant(side) {
                 continue;
             }
-            side.wanted = wanted;
-            side.is_off = false;
-            if let Err(error) = self.turn(side, controller) {
-                let name = side.channel.name();
+            let (turned, before) = self.turn(side, controller);
+            drop(sides);
+            if let Err(error) = turned {
+                let name = channel.name();
                 tracing::error!(sink = name, %error, "{name}: cannot be started: {error}");
             }
+            self.end(channel, before);
         }
     }
 
@@ -148,28 +211,22 @@ impl Observing {
             return Err(format!("{name}: `output` in [{name}] is empty"));
         };
         let output = wanted.sink.output.to_string();
-        let started =
-            |turned: io::Result<()>| turned.map_err(|error| format!("{name}: cannot be started: {error}"));
-        match switch {
-            Switch::On if side.sink.is_some() => Ok(format!("{name} is on already, to {output}")),
-            Switch::On => {
-                side.is_off = false;
-                started(self.turn(side, controller))?;
-                Ok(format!("{name} is on, to {output}"))
+        let said = match switch {
+            Switch::On if side.sink.is_some() => return Ok(format!("{name} is on already, to {output}")),
+            Switch::On => format!("{name} is on, to {output}"),
+            Switch::Off => format!("{name} is off"),
+            Switch::Reopen => {
+                let Some(sink) = &side.sink else { return Err(format!("{name} is off")) };
+                sink.reopen();
+                return Ok(format!("{name} is opened again: {output}"));
             }
-            Switch::Off => {
-                side.is_off = true;
-                started(self.turn(side, controller))?;
-                Ok(format!("{name} is off"))
-            }
-            Switch::Reopen => match &side.sink {
-                Some(sink) => {
-                    sink.reopen();
-                    Ok(format!("{name} is opened again: {output}"))
-                }
-                None => Err(format!("{name} is off")),
-            },
-        }
+        };
+        side.is_off = switch == Switch::Off;
+        let (turned, before) = self.turn(side, controller);
+        drop(sides);
+        self.end(channel, before);
+        turned.map_err(|error| format!("{name}: cannot be started: {error}"))?;
+        Ok(said)
     }
 
     /// Who asks most and for what, at most so many of each: of nothing yet where nobody has looked for a while, and from then on for as long as somebody does.
@@ -187,16 +244,27 @@ impl Observing {
         lookout.look(count, now).ok_or_else(|| "queries cannot be looked at: the server ends".into())
     }
 
-    /// Has a side be as it is to be: a new sink, or none.
-    fn turn(&self, side: &mut Side, controller: &Controller) -> io::Result<()> {
+    /// Has a side be as it is to be: a new sink, or none. The one before is to be ended, without the lock: collectors and disks may take their time, and others
+    /// want to know what was counted.
+    fn turn(&self, side: &mut Side, controller: &Controller) -> (io::Result<()>, Option<Arc<Sink>>) {
         let wanted = side.wanted.as_ref().filter(|_| !side.is_off);
-        let (sink, consumer) = wanted.map(|wanted| start(wanted, controller)).transpose()?.unzip();
-        let before = std::mem::replace(&mut side.sink, sink);
-        let set = self.observer.set(side.channel.slot(), consumer);
-        if let Some(before) = before {
-            side.past = side.past.sum(before.end(Instant::now() + END_PATIENCE));
-        }
-        set
+        let (sink, consumer) = match wanted.map(|wanted| start(wanted, controller)).transpose() {
+            Ok(started) => started.unzip(),
+            Err(error) => return (Err(error), None),
+        };
+        let before = std::mem::replace(&mut side.sink, sink.map(Arc::new));
+        side.leaving.extend(before.clone());
+        (self.observer.set(side.channel.slot(), consumer), before)
+    }
+
+    /// Ends a sink that others have the place of.
+    fn end(&self, channel: Channel, before: Option<Arc<Sink>>) {
+        let Some(before) = before else { return };
+        let counts = before.end(Instant::now() + END_PATIENCE);
+        let mut sides = self.sides.lock();
+        let side = &mut sides[channel as usize];
+        side.leaving.retain(|leaving| !Arc::ptr_eq(leaving, &before));
+        side.past = side.past.sum(counts);
     }
 
     /// Ends both, after the workers: what is in their rings is told first.
@@ -214,7 +282,7 @@ impl Observing {
     /// Octets of memory: what workers tell, and what waits to be written.
     pub(crate) fn octets(&self) -> usize {
         let sides = self.sides.lock();
-        let queued: usize = sides.iter().flat_map(|side| &side.sink).map(Sink::queued_octets).sum();
+        let queued: usize = sides.iter().map(Side::queued_octets).sum();
         self.observer.ring_octets() + queued + self.lookout.lock().octets()
     }
 
@@ -222,8 +290,8 @@ impl Observing {
     pub(crate) fn observed(&self) -> Observed {
         let of_side = |side: &Side| OfSink {
             name: side.channel.name(),
-            counts: side.past.sum(side.sink.as_ref().map(Sink::counts).unwrap_or_default()),
-            queued_octets: side.sink.as_ref().map_or(0, |sink| sink.queued_octets() as u64),
+            counts: side.counts(),
+            queued_octets: side.queued_octets() as u64,
         };
         Observed { tap: self.observer.counts(), sinks: self.sides.lock().each_ref().map(of_side) }
     }
@@ -394,9 +462,91 @@ fn is_loopback(address: SocketAddr) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::controller::Overrides;
     use zone::Catalog;
+
+    fn controller(settings: &str) -> Controller {
+        let settings = Settings::parse(std::path::Path::new("zonda.toml"), settings).unwrap();
+        Controller::new(settings, Overrides::default()).unwrap()
+    }
+
+    /// A consumer whose fault it is.
+    struct Panics;
+
+    impl Consumer for Panics {
+        fn wants(&self) -> sync::tap::Wants {
+            sync::tap::Wants { one_in: 1, query_octets: 0, response_octets: 0 }
+        }
+
+        fn is_urgent(&self) -> bool {
+            false
+        }
+
+        fn take(&mut self, _: &observe::Told<'_>) {}
+
+        fn hand_over(&mut self, _: Instant) {
+            panic!("a fault, on purpose");
+        }
+
+        fn flush(&mut self) {}
+    }
+
+    /// What was on is on again after a fault, but not again and again at once.
+    #[test]
+    fn a_fault_is_mended() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let controller = controller(&format!("[query-log]\noutput = \"file:{}\"\n", log.display()));
+        let observing = &controller.observing;
+        let (writer, tap) = sync::tap::ring(1 << 16);
+        observing.observer.begin(&[tap], 1 << 16).unwrap();
+        observing.note(&controller, &controller.change().settings);
+        let has_reader = || writer.wants().is_some_and(|wants| wants.query_octets == u16::MAX);
+        assert!(has_reader());
+        let now = Instant::now();
+        for (round, at, is_mended) in [(1, 0, true), (2, 59, false), (2, 60, true)] {
+            if observing.observer.faults() < round {
+                observing.observer.set(Slot::Top, Some(Box::new(Panics))).unwrap();
+            }
+            let until = Instant::now() + Duration::from_secs(5);
+            while observing.observer.faults() < round {
+                assert!(Instant::now() < until, "it goes on");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            observing.mend(&controller, now + Duration::from_secs(at));
+            assert_eq!(has_reader(), is_mended, "after {at} s");
+        }
+        observing.stop();
+    }
+
+    /// What was counted is told while a sink before takes its time, and its counts are among those.
+    #[test]
+    fn counts_are_told_while_a_sink_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("collector");
+        // Somebody who says nothing: the sink waits for an answer.
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let controller = controller(&format!("[dnstap]\noutput = \"unix:{}\"\n", socket.display()));
+        let observing = &controller.observing;
+        observing.note(&controller, &controller.change().settings);
+        // It is to have connected.
+        std::thread::sleep(Duration::from_millis(200));
+        std::thread::scope(|scope| {
+            let begun = Instant::now();
+            let off = scope.spawn(|| observing.command(&controller, Channel::Dnstap, Switch::Off).unwrap());
+            while observing.sides.lock()[0].leaving.is_empty() && begun.elapsed() < END_PATIENCE {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(observing.observed().sinks[0].counts.made, 0);
+            assert!(begun.elapsed() < END_PATIENCE / 2, "it waited for {:?}", begun.elapsed());
+            assert_eq!(off.join().unwrap(), "dnstap is off");
+            assert!(begun.elapsed() >= END_PATIENCE, "the sink did take its time");
+        });
+        assert!(observing.sides.lock()[0].leaving.is_empty());
+    }
 
     #[test]
     fn settings_that_are_wrong() {

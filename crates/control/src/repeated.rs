@@ -6,7 +6,7 @@
 //! requests on threads of their own -> Failures, of two kinds -> the same, and why the last failed
 //! ```
 //!
-//! With each look transfers are cut that keep too much of what is served no more, negative trust anchors end whose time has come, and keys of
+//! With each look what tells others of queries is started again, should it have met a fault; transfers are cut that keep too much of what is served no more, negative trust anchors end whose time has come, and keys of
 //! trust anchors are looked at.
 //!
 //! Who has one more kind adds it to [`Kind`]: how it is counted, and how it is said.
@@ -144,6 +144,7 @@ impl Watch {
         controller.recursion.iter().for_each(|recursion| recursion.watch_clock());
         controller.recursion.iter().for_each(|recursion| recursion.end_negatives());
         controller.recursion.iter().for_each(|recursion| recursion.tend_anchors());
+        controller.observing.mend(controller, now);
         controller.transfers.say(now);
         controller.telling.say(now);
         controller.verifier.say(now);

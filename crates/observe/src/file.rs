@@ -92,24 +92,38 @@ impl File {
         Ok(self.open.insert(open))
     }
 
-    /// Gives the file the name of an older one, and each of these the next, and removes the oldest.
+    /// Gives the file the name of an older one, and each of these the next, and removes the oldest: all that there may not be, as there might be more before.
     fn move_on(&self) -> io::Result<()> {
-        let older = |age: u32| {
-            let mut name = OsString::from(&self.path);
-            name.push(format!(".{age}"));
-            PathBuf::from(name)
-        };
         let oldest = self.bounds.files_max.saturating_sub(1);
         if oldest == 0 {
-            return fs::remove_file(&self.path);
+            fs::remove_file(&self.path)?;
+            return self.remove_from(1);
         }
         for age in (1..oldest).rev() {
-            match fs::rename(older(age), older(age + 1)) {
+            match fs::rename(self.older(age), self.older(age + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
         }
-        fs::rename(&self.path, older(1))
+        fs::rename(&self.path, self.older(1))?;
+        self.remove_from(oldest + 1)
+    }
+
+    fn older(&self, age: u32) -> PathBuf {
+        let mut name = OsString::from(&self.path);
+        name.push(format!(".{age}"));
+        name.into()
+    }
+
+    /// Removes files from this age on, up to the first that is not there.
+    fn remove_from(&self, age: u32) -> io::Result<()> {
+        for age in age.. {
+            match fs::remove_file(self.older(age)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                removed => removed?,
+            }
+        }
+        Ok(())
     }
 
     /// Whether something else has the path now, or nothing; looked at once in a while.
@@ -271,6 +285,21 @@ mod tests {
             "the oldest is gone"
         );
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
+    }
+
+    /// Fewer files than before: those that are too many go with the next that is full.
+    #[test]
+    fn fewer_files_than_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        for (files_max, left) in [(5, 5), (3, 3), (1, 1)] {
+            let mut file = File::of_lines(&path, FileBounds { files_max, ..BOUNDS });
+            file.open(soon()).unwrap();
+            for _ in 0..6 {
+                assert!(file.write(b"a line of some length\n").is_ok());
+            }
+            assert_eq!(names(folder.path()).len(), left, "{:?}", names(folder.path()));
+        }
     }
 
     #[test]

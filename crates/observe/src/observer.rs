@@ -8,6 +8,7 @@
 mod round;
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle, park_timeout};
@@ -120,6 +121,11 @@ impl Observer {
         (inner.parts, inner.taps) = (Parts::default(), Vec::new());
     }
 
+    /// How often its thread has met a fault of its own: all consumers that there were have gone with it, each time.
+    pub fn faults(&self) -> u64 {
+        self.counts.read().faults
+    }
+
     /// What was counted.
     pub fn counts(&self) -> Counts {
         let lost: u64 = self.inner.lock().taps.iter().map(Tap::dropped).sum();
@@ -150,12 +156,25 @@ impl Observer {
         let mut parts = std::mem::take(&mut inner.parts);
         let run = move || {
             give_way.into_iter().for_each(|give_way| give_way());
-            while !stop.load(Ordering::Acquire) && parts.has_consumers() {
-                if let Some(pause) = parts.round(&counts) {
-                    park_timeout(pause);
+            let rounds = || {
+                while !stop.load(Ordering::Acquire) && parts.has_consumers() {
+                    if let Some(pause) = parts.round(&counts) {
+                        park_timeout(pause);
+                    }
+                }
+            };
+            match catch_unwind(AssertUnwindSafe(rounds)) {
+                Ok(()) => parts,
+                Err(_) => {
+                    // Nobody knows in which state they are: workers are read no more, consumers go.
+                    drop(parts);
+                    counts.faults.add(1);
+                    tracing::error!(
+                        "the observer has ended by a fault of its own: nobody is told of queries until it is started again"
+                    );
+                    Parts::default()
                 }
             }
-            parts
         };
         let handle = Builder::new().name("observer".into()).spawn(run)?;
         inner.thread = Some(Thread { handle, is_stopped });
@@ -169,11 +188,8 @@ impl Inner {
         let Some(Thread { handle, is_stopped }) = self.thread.take() else { return };
         is_stopped.store(true, Ordering::Release);
         handle.thread().unpark();
-        match handle.join() {
-            Ok(parts) => self.parts = parts,
-            // Its consumers are gone with it.
-            Err(_) => tracing::error!("the observer has ended by a fault of its own"),
-        }
+        // One that could not even say that it has met a fault leaves nothing.
+        self.parts = handle.join().unwrap_or_default();
     }
 }
 

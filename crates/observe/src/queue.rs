@@ -2,7 +2,7 @@
 //! units are counted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -68,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) counts: Live,
     /// What the blocks in the queue take.
     queued: AtomicUsize,
+    /// Whether nobody waits for the sink any more: what is not written by now is lost.
+    is_given_up: AtomicBool,
 }
 
 /// A queue of at most so many octets: its two ends, and one for orders.
@@ -89,6 +91,18 @@ impl Shared {
     /// A block has left the queue.
     pub(crate) fn taken(&self, block: &Block) {
         self.queued.fetch_sub(block.charge(), Ordering::Relaxed);
+    }
+
+    /// From now on nothing more is written. What was counted, where all that is not written is lost.
+    pub(crate) fn give_up(&self) -> Counts {
+        self.is_given_up.store(true, Ordering::Relaxed);
+        let counts = self.counts.read();
+        let known = counts.written + counts.dropped_at_queue;
+        Counts { dropped_at_sink: counts.made.saturating_sub(known), ..counts }
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Relaxed)
     }
 
     /// Octets that the queue takes now.

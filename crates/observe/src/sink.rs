@@ -2,8 +2,8 @@
 //! collector that is back wants the present.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ pub struct Terms {
 pub struct Sink {
     orders: Sender<Item>,
     /// Told when the thread ends, or closed.
-    ended: Receiver<()>,
+    ended: Mutex<Receiver<()>>,
     shared: Arc<Shared>,
 }
 
@@ -77,7 +77,7 @@ impl Sink {
             // Nobody may care any more.
             let _ = end.send(());
         })?;
-        Ok((Sink { orders, ended, shared }, filler))
+        Ok((Sink { orders, ended: Mutex::new(ended), shared }, filler))
     }
 
     /// Has it close what it writes to and open it again, after what waits.
@@ -86,11 +86,14 @@ impl Sink {
         let _ = self.orders.send(Item::Reopen);
     }
 
-    /// Has it write what waits, and ends it. What is not written at `until` is left; the counts do not have it then.
-    pub fn end(self, until: Instant) -> Counts {
+    /// Has it write what waits, and ends it. What is not written at `until` is lost, and counted so: but for what is being written then, nothing is written later.
+    pub fn end(&self, until: Instant) -> Counts {
         let _ = self.orders.send(Item::End(until));
-        let _ = self.ended.recv_timeout(until.saturating_duration_since(Instant::now()));
-        self.shared.counts.read()
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Err(RecvTimeoutError::Timeout) => self.shared.give_up(),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => self.shared.counts.read(),
+        }
     }
 
     /// What was counted.
@@ -129,7 +132,9 @@ struct Run {
 impl Run {
     fn run(&mut self, from: &Receiver<Item>) {
         loop {
-            self.open_if_due();
+            if !self.shared.is_given_up() {
+                self.open_if_due();
+            }
             let item = match self.state {
                 State::Open => from.recv_timeout(LOOK_PAUSE),
                 State::Closed { due, .. } => from.recv_timeout(due.saturating_duration_since(Instant::now())),
@@ -177,7 +182,7 @@ impl Run {
     fn take(&mut self, block: &Block) {
         let counts = &self.shared.counts;
         self.shared.taken(block);
-        if !matches!(self.state, State::Open) {
+        if !matches!(self.state, State::Open) || self.shared.is_given_up() {
             return counts.dropped_at_sink.add(block.units);
         }
         let Err(Cut { kept, error, is_closed }) = self.write.write(&block.octets) else {

@@ -29,6 +29,8 @@ sync::counters! {
     lost_queries,
     /// Late responses and ends whose query was not there any more.
     without_query,
+    /// Times that the thread which reads met a fault of its own: nobody was told of queries until it was started again.
+    faults,
 }
 
 /// A worker's ring, and its queries that wait.

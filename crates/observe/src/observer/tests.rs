@@ -169,6 +169,47 @@ fn consumers_come_and_go() {
     assert_eq!(observer.counts().read, 40);
 }
 
+/// One whose fault it is.
+struct Panics;
+
+impl Consumer for Panics {
+    fn wants(&self) -> Wants {
+        Wants { one_in: 1, query_octets: 100, response_octets: 100 }
+    }
+
+    fn is_urgent(&self) -> bool {
+        false
+    }
+
+    fn take(&mut self, _: &Told<'_>) {
+        panic!("a fault, on purpose");
+    }
+
+    fn hand_over(&mut self, _: Instant) {}
+
+    fn flush(&mut self) {}
+}
+
+/// Workers tell nobody afterwards, it is counted, and there can be consumers again.
+#[test]
+fn a_fault_ends_consumers_and_is_counted() {
+    let (observer, mut writer) = observer();
+    observer.set(Slot::QueryLog, Some(Box::new(Panics))).unwrap();
+    answered(&mut writer, 1, b"query");
+    let until = Instant::now() + Duration::from_secs(5);
+    while observer.faults() == 0 {
+        assert!(Instant::now() < until, "it goes on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(writer.wants(), None);
+    let (consumer, heard) = passes(1);
+    observer.set(Slot::QueryLog, consumer).unwrap();
+    answered(&mut writer, 1, b"again");
+    end(&observer);
+    assert_eq!(heard.try_iter().count(), 1);
+    assert_eq!(observer.counts().faults, 1);
+}
+
 #[test]
 fn what_the_ring_has_no_room_for_is_counted() {
     let (observer, mut writer) = observer();

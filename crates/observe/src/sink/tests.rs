@@ -147,6 +147,34 @@ fn a_collector_stalls() {
     assert!(begun.elapsed() < Duration::from_secs(2), "the end does not wait for it");
 }
 
+/// What was not written when nobody waited any more is lost, and counted so: a collector that reads later does not get it.
+#[test]
+fn what_is_given_up_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, listener) = socket_in(&folder);
+    let (sink, mut filler) = Sink::of_frames(&terms(Output::Unix(path))).unwrap();
+    let mut stalls = accept(&listener);
+    await_counts(&sink, |counts| counts.opened == 1);
+    for _ in 0..1000 {
+        filler.add(|block| {
+            block.extend(996_u32.to_be_bytes());
+            block.extend([0; 996]);
+        });
+    }
+    filler.flush();
+    let counts = sink.end(Instant::now() + Duration::from_millis(300));
+    assert!(counts.dropped_at_sink > 100, "{counts:?}");
+    assert_eq!(counts.made, counts.written + counts.dropped_at_queue + counts.dropped_at_sink);
+    let mut read = Vec::new();
+    let _ = stalls.read_to_end(&mut read);
+    // The block that was being written may be whole or not.
+    let frames = read.len() as u64 / 1000;
+    assert!(
+        frames <= counts.written + crate::queue::BLOCK_OCTETS as u64 / 1000 + 1,
+        "{frames} of {counts:?}"
+    );
+}
+
 #[test]
 fn there_is_nobody() {
     let folder = tempfile::tempdir().unwrap();

@@ -43,18 +43,18 @@ pub(super) fn top_text(top: &Top) -> String {
         ("clients", &asked.clients),
         ("zones", &asked.zones),
     ] {
-        text += &most_text(title, most);
+        text += &most_text(title, most, asked.clients.sum);
     }
     text
 }
 
-/// Shares of all, and by how much each may be too high.
-fn most_text(title: &str, most: &Frequent) -> String {
+/// Shares of all that was asked, and by how much each may be too high.
+fn most_text(title: &str, most: &Frequent, all: f64) -> String {
     if most.most.is_empty() {
         return String::new();
     }
     let mut text = format!("\n   share   error  {title}\n");
-    let share = |count: f64| count * 100.0 / most.sum.max(f64::MIN_POSITIVE);
+    let share = |count: f64| count * 100.0 / all.max(f64::MIN_POSITIVE);
     for one in most.most.iter().take(LINES) {
         text += &format!("{:>6.1} % {:>5.1} %  {}\n", share(one.count), share(one.error), one.key);
     }

@@ -11,9 +11,6 @@ use super::screen::Theme;
 /// Between two columns.
 const GAP: u16 = 2;
 
-/// A column of numbers has to leave so much to the labels, or is left out.
-const LABEL_WIDTH_MIN: u16 = 12;
-
 /// A column of numbers, at the right of its width.
 pub struct Column {
     pub head: &'static str,
@@ -33,6 +30,8 @@ pub enum Labels {
 pub struct Table<'t> {
     pub title: Cow<'t, str>,
     pub labels: Labels,
+    /// Columns of numbers that do not leave so much to labels are left out.
+    pub label_width: u16,
     pub columns: Vec<Column>,
     /// Label, and a text for each column.
     pub rows: Vec<(Cow<'t, str>, Vec<String>)>,
@@ -73,7 +72,7 @@ impl Table<'_> {
 
     /// The first columns for which there is room.
     fn columns_in(&self, width: u16) -> Vec<&Column> {
-        let mut left = width.saturating_sub(LABEL_WIDTH_MIN);
+        let mut left = width.saturating_sub(self.label_width);
         let fits = |column: &&Column| {
             let is_room = left >= column.width + GAP;
             left = left.saturating_sub(column.width + GAP);

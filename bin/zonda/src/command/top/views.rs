@@ -23,8 +23,15 @@ const SPACING: u16 = 3;
 /// Rows of a table of transports, with all of them and its head.
 const TRANSPORT_LINES: u16 = 6;
 
-/// Numbers up to a hundred millions.
-const RATE_WIDTH: u16 = 10;
+/// Numbers up to ten millions.
+const RATE_WIDTH: u16 = 9;
+/// What short words need, and names of counts; columns of numbers for which there is no room beside are left out.
+const WORD_WIDTH: u16 = 12;
+const NAME_WIDTH: u16 = 24;
+/// Lines of rates on high screens: more types and codes are seldom asked for than clients are many.
+const RATES_LINES_MAX: u16 = 14;
+/// From so many lines on there is a line between transports and codes.
+const GAP_LINES: u16 = 13;
 
 pub fn draw(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let area = area.intersection(buffer.area);
@@ -66,9 +73,10 @@ fn draw_beside(tables: &[Table<'_>], width_min: u16, area: Rect, theme: &Theme, 
 /// How much of what in the upper part, and who asks for what below.
 fn draw_overview(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let history = state.shown();
-    let [above, below] = Layout::vertical([Constraint::Fill(3), Constraint::Fill(2)]).spacing(1).areas(area);
+    let above = Rect { height: (area.height * 3 / 5).min(RATES_LINES_MAX), ..area };
+    let below = below_of(area, above.height + 1);
     let codes = rates(history, "responses/s", history.most_rates(|top| &top.rcodes));
-    let types = rates(history, "queries/s by type", history.most_rates(|top| &top.types));
+    let types = rates(history, "types/s", history.most_rates(|top| &top.types));
     let (mut first, second) = match area.width {
         ..NARROW => (above, Rect::default()),
         width => {
@@ -88,7 +96,7 @@ fn draw_overview(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &m
     transport(history).draw(at_most(transports), theme, buffer);
     if area.width < WIDE {
         types.draw(at_most(second), theme, buffer);
-        first = below_of(first, TRANSPORT_LINES);
+        first = below_of(first, TRANSPORT_LINES + u16::from(first.height >= GAP_LINES));
         codes.draw(at_most(first), theme, buffer);
     } else {
         codes.draw(at_most(second), theme, buffer);
@@ -124,6 +132,7 @@ fn rates<'t>(history: &History, title: &'static str, rates: Vec<NamedRate>) -> T
     Table {
         title: title.into(),
         labels: Labels::First,
+        label_width: WORD_WIDTH,
         columns: vec![
             Column { head: "now", width: RATE_WIDTH },
             Column { head: minute(history), width: RATE_WIDTH },
@@ -154,6 +163,7 @@ fn frequent<'t>(state: &State, title: &'static str, most: &'t Frequent) -> Table
     Table {
         title: title.into(),
         labels: Labels::Last,
+        label_width: WORD_WIDTH,
         columns: vec![
             Column { head: "share", width: 6 },
             Column { head: "about/s", width: RATE_WIDTH },
@@ -187,6 +197,7 @@ fn workers<'t>(history: &History, top: &Top) -> Table<'t> {
     Table {
         title: "queries/s".into(),
         labels: Labels::First,
+        label_width: WORD_WIDTH,
         columns: vec![
             column("now", RATE_WIDTH),
             column(minute(history), RATE_WIDTH),
@@ -211,6 +222,7 @@ fn draw_server(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &mut
     let amounts = |title: &'static str, head, counts: &[Count], text: &dyn Fn(u64) -> String| Table {
         title: title.into(),
         labels: Labels::First,
+        label_width: WORD_WIDTH,
         columns: vec![Column { head, width: 12 }],
         rows: counts.iter().map(|count| (Cow::Owned(count.name.clone()), vec![text(count.count)])).collect(),
         nothing: "not known".into(),
@@ -219,8 +231,8 @@ fn draw_server(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &mut
     for table in [
         amounts("memory", "", &top.memory, &octets),
         amounts("zones", "", &top.zones, &grouped),
-        counted(state, history, "sockets and limits", |top| &top.transport),
-        counted(state, history, "beyond limits", |top| &top.limited),
+        counted(state, history, "sockets", |top| &top.transport),
+        counted(state, history, "limits", |top| &top.limited),
     ] {
         let taken = table.draw(at_most(rest), theme, buffer);
         rest = below_of(rest, taken + 1);
@@ -264,5 +276,6 @@ fn counted<'t>(
     list: impl Fn(&Top) -> &[Count],
 ) -> Table<'t> {
     let all = history.rates(list).into_iter();
-    rates(history, title, all.filter(|rate| rate.count > 0 && state.has(&rate.name)).collect())
+    let counted = all.filter(|rate| rate.count > 0 && state.has(&rate.name)).collect();
+    Table { label_width: NAME_WIDTH, ..rates(history, title, counted) }
 }
