@@ -22,7 +22,7 @@ pub struct Column {
 pub enum Labels {
     /// Before the numbers: short words.
     First,
-    /// Behind them: names, of which those at the end matter most, so that they are cut at the beginning.
+    /// Behind them: names, which are told apart by their beginnings and belong together by their ends, so that they are cut between.
     Last,
 }
 
@@ -103,7 +103,7 @@ impl Table<'_> {
         }
         let label = match self.labels {
             Labels::First => cut_end(label, room),
-            Labels::Last => cut_beginning(label, room),
+            Labels::Last => cut_middle(label, room),
         };
         buffer.set_stringn(label_x, area.y, label, room.into(), style);
     }
@@ -118,14 +118,21 @@ fn cut_end(text: &str, width: u16) -> Cow<'_, str> {
     }
 }
 
-/// The same from its end: `...long.example.com.`
-fn cut_beginning(text: &str, width: u16) -> Cow<'_, str> {
+/// The same with a third of the beginning: `host36...zone.example.com.`
+fn cut_middle(text: &str, width: u16) -> Cow<'_, str> {
     let (count, width) = (text.chars().count(), usize::from(width));
     if count <= width {
         return text.into();
     }
     let kept = width.saturating_sub(3);
-    "...".chars().chain(text.chars().skip(count - kept)).take(width).collect::<String>().into()
+    let (begin, end) = (kept / 3, kept - kept / 3);
+    let beginning = text.chars().take(begin);
+    beginning
+        .chain("...".chars())
+        .chain(text.chars().skip(count - end))
+        .take(width)
+        .collect::<String>()
+        .into()
 }
 
 /// A rate as short as it can be read: `0`, `0.4`, `12`, `1,234`; `-` where it is not known.

@@ -58,12 +58,14 @@ pub fn draw(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &mut Bu
     }
 }
 
-/// Tables beside each other from this width on, else below.
+/// Tables beside each other from this width on, else below; the first, that of names, is somewhat wider.
 fn draw_beside(tables: &[Table<'_>], width_min: u16, area: Rect, theme: &Theme, buffer: &mut Buffer) {
-    let parts = vec![Constraint::Fill(1); tables.len()];
     let layout = match area.width < width_min {
-        true => Layout::vertical(parts).spacing(1),
-        false => Layout::horizontal(parts).spacing(SPACING),
+        true => Layout::vertical(vec![Constraint::Fill(1); tables.len()]).spacing(1),
+        false => {
+            let width = |at| Constraint::Fill(if at == 0 { 4 } else { 3 });
+            Layout::horizontal((0..tables.len()).map(width)).spacing(SPACING)
+        }
     };
     for (table, area) in tables.iter().zip(layout.split(area).iter()) {
         table.draw(*area, theme, buffer);
