@@ -1,4 +1,4 @@
-//! What others are told of queries while the server answers: a copy of the traffic (dnstap), lines about queries.
+//! What others are told of queries while the server answers: a copy of the traffic (dnstap), lines about queries, who asks most.
 //!
 //! ```text
 //! rings of workers -> observer: joins late responses, thins -> dnstap, lines -> blocks -> queue -> sink: socket or file
@@ -10,7 +10,6 @@
 //! * [`dnstap`]: messages as others read them, with `protobuf` (their encoding) and `frames` (Frame Streams); [`query_log`]: lines, with `seen` (what a message
 //!   says of itself).
 //! * [`queue`]: blocks on their way, bounded; [`sink`]: the thread that writes them, with `file` and `socket`; [`output`]: where to.
-//!
 //! * [`top`]: who asks most and for what, while somebody looks; [`sketch`]: how that is counted in little memory.
 //!
 //! Workers never wait for the observer, nor the observer for a sink: what finds no room is dropped and counted. This crate knows no settings and no zones:
