@@ -17,7 +17,7 @@
 //! * `catalogs`: zones that catalog zones list, and the catalogs that are made here.
 //! * `requests`: what is no query, handed on to who carries it out; `sig0`: updates whose signatures are dear to verify; `forward`: those for a primary.
 //! * `recursion`: the recursive server: where cache, resolver, clients and upstream sockets meet.
-//! * `observing`: what others are told of queries: dnstap and the query log.
+//! * `observing`: what others are told of queries: dnstap and the query log, and who asks most.
 //! * [`metrics`]: each number that others are told, once; `http`: the process that tells them.
 //! * [`upgrade`]: one server hands over to the next.
 //! * [`journal`]: log and history of zones that change, as people look at them without the server.

@@ -3,22 +3,24 @@
 //! Each has a sink while it is on: where the settings have an `output`, and no operator has put it off. One whose settings change is replaced; the new one is there
 //! before the old one ends, so that nothing is missed.
 
+mod wanted;
+
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use net::Running;
 use observe::observer::Consumer;
-use observe::query_log::{Filter, Format};
 use observe::top::Looked;
-use observe::{Dnstap, Lookout, Observer, Output, QueryLog, Sink, Slot, Zones, dnstap, query_log, sink};
+use observe::{Dnstap, Lookout, Observer, QueryLog, Sink, Slot, Zones};
 use sync::Mutex;
 use wire::iana::rtype;
 use wire::name::NameRoom;
-use wire::{Name, NameBuf, SortKey};
+use wire::{Name, SortKey};
 use zone::CatalogReader;
 
+pub(crate) use self::wanted::problems;
+use self::wanted::{Terms, Wanted, dnstap_wanted, query_log_wanted};
 use crate::command::{Count, Switch};
 use crate::controller::Controller;
 use crate::settings::Settings;
@@ -113,19 +115,6 @@ impl Side {
     fn queued_octets(&self) -> usize {
         self.sink.iter().chain(&self.leaving).map(|sink| sink.queued_octets()).sum()
     }
-}
-
-/// What is told, and to whom.
-#[derive(Clone, Debug, PartialEq)]
-struct Wanted {
-    sink: sink::Terms,
-    told: Terms,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Terms {
-    Dnstap(dnstap::Terms),
-    QueryLog(query_log::Terms),
 }
 
 impl Observing {
@@ -354,232 +343,6 @@ impl Zones for OfCatalog {
     }
 }
 
-/// An output as the settings name it; a path begins at their folder.
-fn output_of(settings: &Settings, text: &str) -> Option<Output> {
-    Some(match Output::parse(text)? {
-        Output::Unix(path) => Output::Unix(settings.path(&path)),
-        Output::File(path) => Output::File(settings.path(&path)),
-        tcp => tcp,
-    })
-}
-
-fn dnstap_wanted(settings: &Settings) -> Option<Wanted> {
-    let dnstap = &settings.dnstap;
-    let sink = sink::Terms {
-        name: Channel::Dnstap.name(),
-        output: output_of(settings, &dnstap.output)?,
-        queue_octets: dnstap.queue_octets,
-        bounds: observe::FileBounds {
-            octets_max: dnstap.file_octets_max,
-            files_max: dnstap.files_max,
-            free_octets_min: dnstap.free_octets_min,
-        },
-    };
-    let told = dnstap::Terms {
-        kinds: dnstap::Kinds::named(dnstap.messages.texts().iter().map(|word| &**word)).ok()?,
-        identity: dnstap.identity.clone().into_bytes(),
-        version: dnstap.version.clone().into_bytes(),
-        one_in: dnstap.one_in,
-        is_masked: dnstap.mask,
-        has_resolver: settings.resolver.enabled,
-    };
-    Some(Wanted { sink, told: Terms::Dnstap(told) })
-}
-
-fn query_log_wanted(settings: &Settings) -> Option<Wanted> {
-    let log = &settings.query_log;
-    let sink = sink::Terms {
-        name: Channel::QueryLog.name(),
-        output: output_of(settings, &log.output)?,
-        queue_octets: log.queue_octets,
-        bounds: observe::FileBounds {
-            octets_max: log.file_octets_max,
-            files_max: log.files_max,
-            free_octets_min: log.free_octets_min,
-        },
-    };
-    let told = query_log::Terms {
-        format: if log.format == "json" { Format::Json } else { Format::Text },
-        one_in: log.one_in,
-        filter: filter_of(settings).ok()?,
-    };
-    Some(Wanted { sink, told: Terms::QueryLog(told) })
-}
-
-/// What picks lines; what is none of it otherwise: a name or a code.
-fn filter_of(settings: &Settings) -> Result<Filter, (&'static str, &str)> {
-    let log = &settings.query_log;
-    let names = log.zones.texts().iter().map(|text| NameBuf::from_text(text).map_err(|_| ("zones", &**text)));
-    let names: Vec<NameBuf> = names.collect::<Result<_, _>>()?;
-    Filter::new(&names, log.rcodes.texts().iter().map(|word| &**word)).map_err(|word| ("rcodes", word))
-}
-
-/// What is wrong with the sections although each value is of its kind: section, key, and what was expected.
-pub(crate) fn problems(settings: &Settings) -> Vec<(&'static str, &'static str, String)> {
-    let mut problems = Vec::new();
-    let (dnstap, log) = (&settings.dnstap, &settings.query_log);
-    match (dnstap.output.as_str(), Output::parse(&dnstap.output)) {
-        ("", _) => {}
-        (text, None) => {
-            let text =
-                format!("expected \"unix:PATH\", \"file:PATH\" or \"tcp:ADDRESS:PORT\", found {text:?}");
-            problems.push(("dnstap", "output", text));
-        }
-        (_, Some(Output::Tcp(address))) if !dnstap.clear_text && !is_loopback(address) => {
-            let text = format!(
-                "expected an address of this machine, or `clear-text = true`, found {address}: anybody on the way can read along"
-            );
-            problems.push(("dnstap", "output", text));
-        }
-        (_, Some(_)) => {}
-    }
-    if let Err(word) = dnstap::Kinds::named(dnstap.messages.texts().iter().map(|word| &**word)) {
-        let text = format!("expected some of {}, found {word:?}", dnstap::Kinds::WORDS.join(", "));
-        problems.push(("dnstap", "messages", text));
-    }
-    if !log.output.is_empty()
-        && !matches!(Output::parse(&log.output), Some(Output::Unix(_) | Output::File(_)))
-    {
-        let text = format!("expected \"file:PATH\" or \"unix:PATH\", found {:?}", log.output);
-        problems.push(("query-log", "output", text));
-    }
-    match filter_of(settings) {
-        Err((key @ "zones", text)) => {
-            problems.push(("query-log", key, format!("expected names of zones, found {text:?}")));
-        }
-        Err((key, text)) => {
-            let text =
-                format!("expected response codes, \"dropped\", \"stream\" or \"gone\", found {text:?}");
-            problems.push(("query-log", key, text));
-        }
-        Ok(_) => {}
-    }
-    problems
-}
-
-fn is_loopback(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::controller::Overrides;
-    use zone::Catalog;
-
-    fn controller(settings: &str) -> Controller {
-        let settings = Settings::parse(std::path::Path::new("zonda.toml"), settings).unwrap();
-        Controller::new(settings, Overrides::default()).unwrap()
-    }
-
-    /// A consumer whose fault it is.
-    struct Panics;
-
-    impl Consumer for Panics {
-        fn wants(&self) -> sync::tap::Wants {
-            sync::tap::Wants { one_in: 1, query_octets: 0, response_octets: 0 }
-        }
-
-        fn is_urgent(&self) -> bool {
-            false
-        }
-
-        fn take(&mut self, _: &observe::Told<'_>) {}
-
-        fn hand_over(&mut self, _: Instant) {
-            panic!("a fault, on purpose");
-        }
-
-        fn flush(&mut self) {}
-    }
-
-    /// What was on is on again after a fault, but not again and again at once.
-    #[test]
-    fn a_fault_is_mended() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
-        let controller = controller(&format!("[query-log]\noutput = \"file:{}\"\n", log.display()));
-        let observing = &controller.observing;
-        let (writer, tap) = sync::tap::ring(1 << 16);
-        observing.observer.begin(&[tap], 1 << 16).unwrap();
-        observing.note(&controller, &controller.change().settings);
-        let has_reader = || writer.wants().is_some_and(|wants| wants.query_octets == u16::MAX);
-        assert!(has_reader());
-        let now = Instant::now();
-        for (round, at, is_mended) in [(1, 0, true), (2, 59, false), (2, 60, true)] {
-            if observing.observer.faults() < round {
-                observing.observer.set(Slot::Top, Some(Box::new(Panics))).unwrap();
-            }
-            let until = Instant::now() + Duration::from_secs(5);
-            while observing.observer.faults() < round {
-                assert!(Instant::now() < until, "it goes on");
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            observing.mend(&controller, now + Duration::from_secs(at));
-            assert_eq!(has_reader(), is_mended, "after {at} s");
-        }
-        observing.stop();
-    }
-
-    /// What was counted is told while a sink before takes its time, and its counts are among those.
-    #[test]
-    fn counts_are_told_while_a_sink_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("collector");
-        // Somebody who says nothing: the sink waits for an answer.
-        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        let controller = controller(&format!("[dnstap]\noutput = \"unix:{}\"\n", socket.display()));
-        let observing = &controller.observing;
-        observing.note(&controller, &controller.change().settings);
-        // It is to have connected.
-        std::thread::sleep(Duration::from_millis(200));
-        std::thread::scope(|scope| {
-            let begun = Instant::now();
-            let off = scope.spawn(|| observing.command(&controller, Channel::Dnstap, Switch::Off).unwrap());
-            while observing.sides.lock()[0].leaving.is_empty() && begun.elapsed() < END_PATIENCE {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            assert_eq!(observing.observed().sinks[0].counts.made, 0);
-            assert!(begun.elapsed() < END_PATIENCE / 2, "it waited for {:?}", begun.elapsed());
-            assert_eq!(off.join().unwrap(), "dnstap is off");
-            assert!(begun.elapsed() >= END_PATIENCE, "the sink did take its time");
-        });
-        assert!(observing.sides.lock()[0].leaving.is_empty());
-    }
-
-    #[test]
-    fn settings_that_are_wrong() {
-        let of = |text: &str| {
-            let problems =
-                Settings::parse(std::path::Path::new("zonda.toml"), text).err().unwrap_or_default();
-            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        };
-        for text in [
-            "[dnstap]\noutput = \"unix:/run/a.sock\"\nmessages = [\"auth-query\", \"update-response\"]\n",
-            "[dnstap]\noutput = \"tcp:127.0.0.1:6000\"\n",
-            "[dnstap]\noutput = \"tcp:192.0.2.1:6000\"\nclear-text = true\n",
-            "[query-log]\noutput = \"file:log\"\nzones = [\"example\", \".\"]\nrcodes = [\"NXDOMAIN\", \"dropped\"]\n",
-        ] {
-            assert_eq!(of(text), "", "{text}");
-        }
-        for (text, words) in [
-            ("[dnstap]\noutput = \"udp:1\"\n", "zonda.toml:2:10: output: expected \"unix:PATH\""),
-            ("[dnstap]\noutput = \"tcp:192.0.2.1:6000\"\n", "`clear-text = true`"),
-            ("[dnstap]\nmessages = \"resolver\"\n", "zonda.toml:2:12: messages: expected some of auth-query"),
-            ("[query-log]\noutput = \"tcp:127.0.0.1:6000\"\n", "output: expected \"file:PATH\""),
-            ("[query-log]\nzones = \"a..b\"\n", "zones: expected names of zones"),
-            ("[query-log]\nrcodes = [\"NXDOMAIN\", \"5\"]\n", "rcodes: expected response codes"),
-        ] {
-            assert!(of(text).contains(words), "{text}: {}", of(text));
-        }
-    }
-
-    #[test]
-    fn nothing_is_found_where_there_are_no_zones() {
-        let catalog = Catalog::new(7);
-        let mut zones = OfCatalog { reader: catalog.reader(), key: SortKey::new() };
-        let mut zone = NameRoom::new();
-        assert!(!zones.find(Name::root(), rtype::DS, &mut zone));
-    }
-}
+mod tests;

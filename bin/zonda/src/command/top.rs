@@ -66,7 +66,7 @@ Examples:
 
 Keys: 1 to 5 views, p pause and go on, / filter of names, clients and zones (Enter keeps it, Esc clears it), q quit.
 
-Counts and times of others than the last second are of the last minute, or for as long as it was looked. Who asks for what is found from samples while somebody looks; counts fade by half in ten seconds. Colours are left out where NO_COLOR is set. COLUMNS and LINES say how large a screen of `--once` is.
+Rates are of the last second, and of the last minute or for as long as it was looked. Who asks for what is found from samples while somebody looks; counts fade by half in ten seconds. Colours are left out where NO_COLOR is set. COLUMNS and LINES say how large a screen of `--once` is.
 
 Exit status: 0 fine, 1 the server could not be reached or there is no terminal, 2 wrong usage.";
 
