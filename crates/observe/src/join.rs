@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use net::TapRow;
 
+use crate::observer::SLOTS;
 use crate::told::{Asked, Told};
 
 /// Most octets that the queries of one worker take here. Short queries have room for nearly all of its 32,768 tickets; of larger ones, as updates are, the oldest go. Less would
@@ -16,20 +17,28 @@ const ROW_OCTETS: usize = size_of::<Row>() + size_of::<u32>() + 2 * size_of::<Ta
 const _: () =
     assert!(ROW_OCTETS * net::LATER_PER_WORKER_MAX <= LATE_OCTETS_MAX, "the rows alone fit for all tickets");
 
+/// Who is told of a query.
+#[derive(Clone, Copy)]
+pub(crate) struct Takers {
+    /// A bit each.
+    pub(crate) slots: u8,
+    /// How many queries it stands for, by slot: what comes of it later stands for as many, whatever is wanted then.
+    pub(crate) times: [u32; SLOTS],
+}
+
 /// A query that waits.
 pub(crate) struct Row {
     generation: u32,
     pub(crate) query_octets: u16,
-    /// Which consumers were told of it, by slot.
-    pub(crate) takers: u8,
+    pub(crate) takers: Takers,
     pub(crate) asked: Asked,
     pub(crate) query: Box<[u8]>,
 }
 
 impl Row {
     /// `takers`: who was told; where nobody was, the query is not kept.
-    pub(crate) fn new(row: TapRow, told: &Told<'_>, asked: Asked, takers: u8) -> Row {
-        let query = if takers == 0 { Box::default() } else { told.query.into() };
+    pub(crate) fn new(row: TapRow, told: &Told<'_>, asked: Asked, takers: Takers) -> Row {
+        let query = if takers.slots == 0 { Box::default() } else { told.query.into() };
         Row { generation: row.generation, query_octets: told.query_octets, takers, asked, query }
     }
 
@@ -102,7 +111,7 @@ mod tests {
             response: &[],
         };
         let at = TapRow { index, generation };
-        (at, Row::new(at, &told, asked, 1))
+        (at, Row::new(at, &told, asked, Takers { slots: 1, times: [1; SLOTS] }))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use sync::Random;
 use sync::tap::{Reader, Tap, Wants};
 
 use super::{Consumer, SLOTS, Slot};
-use crate::join::{Join, Row};
+use crate::join::{Join, Row, Takers};
 use crate::pace::Pace;
 use crate::told::{Outcome, Told};
 
@@ -222,25 +222,24 @@ impl Worker {
 impl Consumers {
     /// Which of them take a query that was told as one in `told`: each as often as it wants queries, by chance and not every so many, as that would take the same
     /// client again and again.
-    fn draw(&mut self, told: u32) -> u8 {
-        let mut takers = 0;
+    fn draw(&mut self, told: u32) -> Takers {
+        let mut slots = 0;
         for (slot, wanted) in self.one_in.into_iter().enumerate().filter(|(_, wanted)| *wanted > 0) {
             let is_taken = wanted <= told
                 || self
                     .random
                     .as_mut()
                     .is_some_and(|random| random.below(u64::from(wanted)) < u64::from(told.max(1)));
-            takers |= u8::from(is_taken) << slot;
+            slots |= u8::from(is_taken) << slot;
         }
-        takers
+        // Nobody takes more than it wants: each of those stands for as many as it leaves out, or as the ring did.
+        Takers { slots, times: self.one_in.map(|wanted| wanted.max(told)) }
     }
 
-    fn tell(&mut self, takers: u8, told: &Told<'_>) {
+    fn tell(&mut self, takers: Takers, told: &Told<'_>) {
         for (slot, consumer) in self.each.iter_mut().enumerate() {
-            if let Some(consumer) = consumer.as_mut().filter(|_| takers & 1 << slot != 0) {
-                // It takes no more than it wants: each of those stands for as many as it leaves out, or as the ring did.
-                let one_in = told.one_in.max(self.one_in[slot]);
-                consumer.take(&Told { one_in, ..*told });
+            if let Some(consumer) = consumer.as_mut().filter(|_| takers.slots & 1 << slot != 0) {
+                consumer.take(&Told { one_in: takers.times[slot].max(1), ..*told });
             }
         }
     }

@@ -1,3 +1,4 @@
+use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use net::TapEnd;
@@ -146,6 +147,53 @@ fn consumers_thin_by_chance() {
     assert_eq!(2 * late, told.len(), "a response for each query, and for no other");
     // Standard deviation 57.
     assert!((late as i64 - 4000).abs() < 300, "{late} of 20,000");
+}
+
+/// A consumer that wants more or fewer queries from time to time, and passes on how many each stands for.
+struct Weighs {
+    one_in: Arc<AtomicU32>,
+    to: Sender<u32>,
+}
+
+impl Consumer for Weighs {
+    fn wants(&self) -> Wants {
+        Wants { one_in: self.one_in.load(Ordering::Relaxed), query_octets: 100, response_octets: 100 }
+    }
+
+    fn is_urgent(&self) -> bool {
+        true
+    }
+
+    fn take(&mut self, told: &Told<'_>) {
+        let _ = self.to.send(told.one_in);
+    }
+
+    fn hand_over(&mut self, _: Instant) {}
+
+    fn flush(&mut self) {}
+}
+
+/// A late response stands for as many as its query did, whatever is wanted by then.
+#[test]
+fn a_late_response_weighs_what_its_query_did() {
+    let (observer, mut writer) = observer();
+    let (to, heard) = channel();
+    let one_in = Arc::new(AtomicU32::new(8));
+    observer.set(Slot::Top, Some(Box::new(Weighs { one_in: Arc::clone(&one_in), to }))).unwrap();
+    // The ring has others still.
+    for octets in [record(2, 0, Some((7, 1)), 8, b"query", b""), record(1, 0, None, 64, b"query", b"")] {
+        write(&mut writer, &octets);
+    }
+    assert_eq!([heard.recv().unwrap(), heard.recv().unwrap()], [8, 64]);
+    one_in.store(512, Ordering::Relaxed);
+    let until = Instant::now() + Duration::from_secs(5);
+    while writer.wants().unwrap().one_in != 512 {
+        assert!(Instant::now() < until, "it wants what it wanted");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    write(&mut writer, &record(4, 0, Some((7, 1)), 8, b"", b"late"));
+    end(&observer);
+    assert_eq!(heard.try_iter().collect::<Vec<_>>(), [8]);
 }
 
 /// Whoever comes or goes costs others nothing.
