@@ -176,7 +176,9 @@ impl Observer {
                 }
             }
         };
-        let handle = Builder::new().name("observer".into()).spawn(run)?;
+        let spawned = Builder::new().name("observer".into()).spawn(run);
+        // What it was to have is gone, as after a fault of its own.
+        let handle = spawned.inspect_err(|_| self.counts.faults.add(1))?;
         inner.thread = Some(Thread { handle, is_stopped });
         Ok(())
     }

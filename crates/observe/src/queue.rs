@@ -187,6 +187,13 @@ impl Filler {
     }
 }
 
+impl Drop for Filler {
+    /// What nobody has handed over is lost: whoever had it has met a fault.
+    fn drop(&mut self) {
+        self.shared.counts.dropped_at_queue.add(self.units);
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -222,6 +229,17 @@ mod tests {
         assert_eq!(blocks(&from).len(), 2, "a third one and what it takes beside has no room");
         let counts = shared.counts.read();
         assert_eq!((counts.made, counts.dropped_at_queue), (6, 2));
+    }
+
+    #[test]
+    fn what_is_not_handed_over_is_counted() {
+        let (mut filler, _from, _to, shared) = queue(1 << 20);
+        filler.add(|block| block.push(b'\n'));
+        filler.flush();
+        filler.add(|block| block.push(b'\n'));
+        drop(filler);
+        let counts = shared.counts.read();
+        assert_eq!((counts.made, counts.dropped_at_queue), (2, 1));
     }
 
     #[test]
