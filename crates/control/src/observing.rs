@@ -226,7 +226,7 @@ impl Observing {
         }
         let consumer = lookout.begin(of_catalog(controller), now);
         if let Err(error) = self.observer.set(Slot::Top, Some(Box::new(consumer))) {
-            // The next look tries again. The others are as before, and this can fail no worse.
+            // The next look tries again. Others that have gone with it are started again (`mend`).
             let _ = self.observer.set(Slot::Top, None);
             return Err(format!("queries cannot be looked at: {error}"));
         }
@@ -264,6 +264,10 @@ impl Observing {
         for side in sides.iter_mut() {
             if let Some(sink) = side.sink.take() {
                 side.past = side.past.sum(sink.end(until));
+            }
+            // Those of before write what waits: whoever put them off counts it, but the process is not to end meanwhile.
+            for leaving in &side.leaving {
+                leaving.end(until);
             }
         }
     }

@@ -82,6 +82,28 @@ fn counts_are_told_while_a_sink_ends() {
     assert!(observing.sides.lock()[0].leaving.is_empty());
 }
 
+/// The end of the server waits for a sink that an operator has put off a moment ago: what it has is not lost sooner than otherwise.
+#[test]
+fn the_end_waits_for_sinks_of_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("collector");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let controller = controller(&format!("[dnstap]\noutput = \"unix:{}\"\n", socket.display()));
+    let observing = &controller.observing;
+    observing.note(&controller, &controller.change().settings);
+    std::thread::sleep(Duration::from_millis(200));
+    std::thread::scope(|scope| {
+        let begun = Instant::now();
+        scope.spawn(|| observing.command(&controller, Channel::Dnstap, Switch::Off).unwrap());
+        while observing.sides.lock()[0].leaving.is_empty() && begun.elapsed() < END_PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        observing.stop();
+        assert!(begun.elapsed() >= END_PATIENCE, "it waited for {:?}", begun.elapsed());
+        assert!(begun.elapsed() < 2 * END_PATIENCE, "it waited for {:?}", begun.elapsed());
+    });
+}
+
 #[test]
 fn settings_that_are_wrong() {
     let of = |text: &str| {
