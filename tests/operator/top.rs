@@ -192,12 +192,16 @@ fn keys_at_a_terminal() {
     screen.await_words(" icanon");
 }
 
-/// Told to end, it leaves the terminal as it was; and a server that goes meanwhile does not end it.
+/// Told to end, it leaves the terminal as it was; and a server that hangs or goes meanwhile does not end it, but is said to.
 #[test]
 fn a_terminal_is_restored_at_a_signal() {
     let mut server = start();
     let mut screen = Screen::open(&server);
     screen.await_words("queries/s");
+    signal(server.process.pid(), "STOP");
+    screen.await_words("trying");
+    signal(server.process.pid(), "CONT");
+    screen.await_words("looked");
     server.process.stop();
     screen.await_words("trying");
     let pid = std::fs::read_to_string(server.scratch.path().join("top.pid")).expect("its process");

@@ -141,8 +141,9 @@ fn as_text(mut state: State) -> String {
 /// That of the environment, or of the terminal if there is one.
 fn size() -> (u16, u16) {
     let of = |name: &str| std::env::var(name).ok()?.parse::<u16>().ok().filter(|side| *side > 0);
-    let terminal = || ratatui::crossterm::terminal::size().ok().filter(|_| std::io::stdout().is_terminal());
-    let (width, height) = terminal().unwrap_or(SIZE);
+    // Where there is none a program would be run to find its size.
+    let terminal = std::io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
+    let (width, height) = terminal.and_then(Result::ok).unwrap_or(SIZE);
     (of("COLUMNS").unwrap_or(width).min(SIDE_MAX), of("LINES").unwrap_or(height).min(SIDE_MAX))
 }
 

@@ -22,6 +22,9 @@ const READING_PAUSE: Duration = Duration::from_secs(1);
 /// How long keys are awaited before it is looked whether there is a reading, or a signal: short enough for people.
 const KEY_PAUSE: Duration = Duration::from_millis(100);
 
+/// After how long it is said that the server says nothing: numbers of before are not to be taken for those of now.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Restores the terminal when it goes, as does the hook that is called at a panic.
 struct Restores;
 
@@ -42,7 +45,7 @@ pub fn run(path: &Path, mut state: State, theme: &Theme) -> Result<(), String> {
     let said = ask_each_second(path).map_err(|error| cannot("start a thread", &error))?;
     let _restores = Restores;
     let mut terminal = ratatui::try_init().map_err(|error| cannot("use the terminal", &error))?;
-    let mut is_old = true;
+    let (mut is_old, mut heard) = (true, Instant::now());
     while !is_over.load(Ordering::Relaxed) {
         loop {
             match said.try_recv() {
@@ -50,6 +53,10 @@ pub fn run(path: &Path, mut state: State, theme: &Theme) -> Result<(), String> {
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return Err("the thread that asks has ended".into()),
             }
+            (is_old, heard) = (true, Instant::now());
+        }
+        if state.problem.is_none() && heard.elapsed() > ANSWER_PATIENCE {
+            state.hear(Err("the server says nothing".into()));
             is_old = true;
         }
         if std::mem::take(&mut is_old) {

@@ -75,7 +75,7 @@ fn draw_beside(tables: &[Table<'_>], width_min: u16, area: Rect, theme: &Theme, 
 /// How much of what in the upper part, and who asks for what below.
 fn draw_overview(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let history = state.shown();
-    let above = Rect { height: (area.height * 3 / 5).min(RATES_LINES_MAX), ..area };
+    let above = Rect { height: (area.height.min(2 * RATES_LINES_MAX) * 3 / 5).min(RATES_LINES_MAX), ..area };
     let below = below_of(area, above.height + 1);
     let codes = rates(history, "responses/s", history.most_rates(|top| &top.rcodes));
     let types = rates(history, "types/s", history.most_rates(|top| &top.types));
