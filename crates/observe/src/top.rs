@@ -126,6 +126,11 @@ impl Kept {
         }
     }
 
+    /// Begins anew, for whoever looks already.
+    fn forget(&mut self, now: Instant) {
+        *self = Kept { looked: self.looked, ..Kept::new(now) };
+    }
+
     fn looked(&self, count: usize, now: Instant) -> Looked {
         Looked {
             counted_for: now.saturating_duration_since(self.began),
@@ -246,10 +251,16 @@ impl Consumer for Top {
 
     fn hand_over(&mut self, now: Instant) {
         self.now = now;
+        let before = self.sampling.one_in();
         self.sampling.adapt(now);
+        let one_in = self.sampling.one_in();
         let mut place = self.kept.lock();
         let Some(kept) = place.as_mut() else { return };
-        kept.one_in = self.sampling.one_in();
+        // Those taken before anything is known of the rate stand for too many: where little is asked, one of them would be a tenth of what is seen.
+        if one_in < before && !self.sampling.is_settled() {
+            kept.forget(now);
+        }
+        kept.one_in = one_in;
         // With the lock: whoever looks after this finds nothing, and begins anew.
         if now.saturating_duration_since(kept.looked) > LOOK_PATIENCE {
             *place = None;

@@ -33,16 +33,23 @@ pub(super) struct Sampling {
     /// In this window.
     samples: u32,
     begun: Instant,
+    /// Whether a window has passed after which no more were to be taken.
+    is_settled: bool,
 }
 
 impl Sampling {
     pub(super) fn new(now: Instant) -> Sampling {
-        Sampling { one_in: ONE_IN_FIRST, samples: 0, begun: now }
+        Sampling { one_in: ONE_IN_FIRST, samples: 0, begun: now, is_settled: false }
     }
 
     /// A power of two.
     pub(super) fn one_in(&self) -> u32 {
         self.one_in
+    }
+
+    /// Whether the rate is known.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     pub(super) fn taken(&mut self) {
@@ -62,7 +69,9 @@ impl Sampling {
             one_in.clamp(1, ONE_IN_MAX).next_power_of_two()
         };
         let more = one_in(rate * LESS_MARGIN).max(self.one_in / LESS_MAX);
-        self.one_in = one_in(rate).max(self.one_in.min(more));
+        let before = self.one_in;
+        self.one_in = one_in(rate).max(before.min(more));
+        self.is_settled |= self.one_in >= before;
         (self.samples, self.begun) = (0, now);
     }
 }

@@ -91,6 +91,30 @@ fn a_sample_stands_for_as_many_as_were_left_out() {
     assert_eq!(keys(&lookout.look(1, now).unwrap().names), [("x.test.", 64)]);
 }
 
+/// A sample of the first moment, which stands for 128, is no eighth of what a quiet server is asked in a second.
+#[test]
+fn what_is_taken_before_the_rate_is_known_is_forgotten() {
+    let (lookout, begin) = (Lookout::default(), Instant::now());
+    let mut top = lookout.begin(Box::new(Example), begin);
+    let query = message(0, 0, "x.test.");
+    let mut at = begin;
+    for one_in in [128, 16, 2] {
+        assert_eq!(top.wants().one_in, one_in);
+        top.take(&Told { one_in, ..told(Outcome::Answered, &query, b"") });
+        at += Duration::from_millis(100);
+        top.hand_over(at);
+        assert_eq!(lookout.look(1, at).unwrap().samples, 0);
+    }
+    for _ in 0..3 {
+        top.take(&told(Outcome::Answered, &query, b""));
+        at += Duration::from_millis(100);
+        top.hand_over(at);
+    }
+    let looked = lookout.look(1, at).unwrap();
+    assert_eq!((looked.samples, keys(&looked.names)), (3, vec![("x.test.", 3)]));
+    assert_eq!(looked.counted_for, Duration::from_millis(300));
+}
+
 #[test]
 fn clients_are_networks() {
     let of =
