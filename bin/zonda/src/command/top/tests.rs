@@ -155,7 +155,7 @@ fn an_overview() {
 fn each_view() {
     assert_has(
         &text(&state(View::Names), 80, 24),
-        &["www.example.com.", "above names that do not exist", "example.net."],
+        &["12.3% 1,353 12.0% www.example.com.", "above names that do not exist", "example.net."],
     );
     assert_has(&text(&state(View::Clients), 80, 24), &["2001:db8::/64", "example.com."]);
     assert_has(&text(&state(View::Workers), 80, 24), &["worker 1", "5,500", "at a time", "10.0"]);
