@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 pub mod check_config;
 pub mod check_zone;
+mod checked;
 pub mod compile;
 pub mod completion;
 pub mod ctl;
