@@ -45,7 +45,7 @@ fn date_serial(now: u64) -> u32 {
 
 /// Year, month and day of a number of days since 1970, in the Gregorian calendar. Years begin in March here, so that the day that not all
 /// have is the last; 400 of them are an era of 146,097 days.
-fn date(days: u64) -> (u64, u64, u64) {
+pub fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468; // From 0000-03-01.
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
