@@ -21,7 +21,7 @@ needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bi
     kzonecheck:knot-dnssecutils knsupdate:knot-dnsutils kdig:knot-dnsutils kea-dhcp-ddns:kea-dhcp-ddns-server unbound:unbound pdns_server:pdns-server pdns_server:pdns-backend-bind
     dnsperf:dnsperf faketime:faketime valgrind:valgrind objdump:binutils
     tshark:tshark ip:iproute2 g++:g++ openssl:openssl man:man-db zsh:zsh fish:fish systemd-analyze:systemd
-    dpkg-shlibdeps:dpkg-dev update-ca-certificates:ca-certificates prometheus:prometheus promtool:prometheus"
+    dpkg-shlibdeps:dpkg-dev update-ca-certificates:ca-certificates prometheus:prometheus promtool:prometheus sqlite3:sqlite3"
 PATH=$PATH:/usr/sbin:/sbin
 missing=
 for pair in $needed; do

@@ -45,7 +45,8 @@ pub fn zonda_without_rights(folder: &tempfile::TempDir, arguments: &[&str]) -> S
     command.arg(COMMAND_SECONDS);
     if me.uid() == 0 {
         let copy = folder.path().join("zonda");
-        std::fs::copy(program(), &copy).expect("a copy of the program");
+        // By another process: what another test starts meanwhile would inherit a descriptor that writes, and then a program cannot be started.
+        assert!(Command::new("cp").arg(program()).arg(&copy).status().expect("cp starts").success());
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))
             .expect("an open folder");
         command.args(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy);

@@ -38,6 +38,7 @@ mod settings;
 mod signed_updates;
 mod stale;
 mod start;
+mod store;
 mod texts;
 mod thousand;
 mod together;

@@ -37,6 +37,7 @@ enum Command {
     Ctl(command::ctl::Arguments),
     Top(command::top::Arguments),
     Journal(command::journal::Arguments),
+    Store(command::store::Arguments),
     Settings(command::settings::Arguments),
     #[command(hide = true)]
     Http(command::http::Arguments),
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Ctl(arguments) => command::ctl::run(&arguments),
         Command::Top(arguments) => command::top::run(&arguments),
         Command::Journal(arguments) => command::journal::run(&arguments),
+        Command::Store(arguments) => command::store::run(&arguments),
         Command::Http(arguments) => command::http::run(&arguments),
         Command::Settings(arguments) => command::settings::run(&arguments),
         Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),

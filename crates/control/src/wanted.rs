@@ -360,7 +360,7 @@ const WARNINGS_MAX: usize = 100;
 
 /// The zone a file is for, by the pattern of its folder, and that part of the file's name; `None` if it does not fit, an error if
 /// what fits is no name.
-fn name_of_file<'f>(file: &'f OsStr, pattern: &str) -> Option<Result<(NameBuf, &'f [u8]), NameError>> {
+pub fn name_of_file<'f>(file: &'f OsStr, pattern: &str) -> Option<Result<(NameBuf, &'f [u8]), NameError>> {
     let (before, after) = pattern.split_once("{name}")?;
     let text = file.as_bytes().strip_prefix(before.as_bytes())?.strip_suffix(after.as_bytes())?;
     let name = match text {

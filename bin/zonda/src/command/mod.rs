@@ -14,6 +14,7 @@ pub mod man;
 pub mod serve;
 pub mod settings;
 pub mod stat;
+pub mod store;
 pub mod top;
 
 /// What to do about a root zone whose signatures have run out.

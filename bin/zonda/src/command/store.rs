@@ -1,0 +1,183 @@
+//! `zonda store`
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Subcommand;
+use control::text::count;
+use serde_json::{Value, json};
+use store::{Access, Fault, Meta, Store, Version};
+use wire::NameBuf;
+
+use super::{complain, print};
+
+mod edit;
+mod export;
+mod history;
+mod import;
+mod kept;
+mod source;
+mod trim;
+
+/// Keep zones in a database: a file of SQLite with all their versions (no server reads it yet).
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  zonda store init zones.db
+  zonda store import zones.db example.com=example.com.zone
+  zonda store import zones.db --folder /etc/zonda/zones
+  zonda store edit zones.db example.com --why \"ticket 4711\"
+  zonda store history zones.db example.com --diff
+  zonda store export zones.db example.com >example.com.zone
+  zonda store trim zones.db --days 90 --octets-max 1073741824
+
+Exit status: 0 fine, 1 a finding or failure, 2 wrong usage.
+
+Notes: no server reads a store yet: export a zone to serve it.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a store without zones
+    Init {
+        /// File to make
+        store: PathBuf,
+    },
+    Import(import::Arguments),
+    Export(export::Arguments),
+    Edit(edit::Arguments),
+    History(history::Arguments),
+    /// Make a version of a zone that says that all of it is to be read, whatever is known to have changed
+    Touch {
+        /// File with the store
+        store: PathBuf,
+        /// Name of the zone
+        #[arg(value_parser = name)]
+        zone: NameBuf,
+        #[command(flatten)]
+        said: Said,
+    },
+    Trim(trim::Arguments),
+}
+
+/// What a version says of itself.
+#[derive(clap::Args)]
+struct Said {
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    why: Option<String>,
+    /// Print one JSON object for each zone
+    #[arg(long)]
+    json: bool,
+}
+
+/// What could not be done, as lines.
+type Lines = Vec<String>;
+
+fn name(text: &str) -> Result<NameBuf, String> {
+    control::wanted::zone_name(text)
+}
+
+/// Does it; says whether all went well.
+pub fn run(arguments: &Arguments) -> bool {
+    let done = match &arguments.command {
+        Command::Init { store } => init(store),
+        Command::Import(arguments) => import::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
+        Command::Edit(arguments) => edit::run(arguments),
+        Command::History(arguments) => history::run(arguments),
+        Command::Touch { store, zone, said } => touch(store, zone, said),
+        Command::Trim(arguments) => trim::run(arguments),
+    };
+    done.unwrap_or_else(|lines| {
+        complain(lines.iter().map(String::as_str));
+        false
+    })
+}
+
+fn init(path: &Path) -> Result<bool, Lines> {
+    let store = Store::create(path).map_err(|fault| told(path, &fault))?;
+    Ok(print(&format!("{}: a store without zones, identity {}\n", path.display(), store.identity())))
+}
+
+fn touch(path: &Path, zone: &NameBuf, said: &Said) -> Result<bool, Lines> {
+    let (mut store, who) = (open(path)?, who());
+    let touch = |store: &mut Store| -> Result<Version, Fault> {
+        let mut writer = store.writer()?;
+        let version = writer.touch(zone, &meta(&who, said.why.as_deref()))?;
+        writer.commit()?;
+        Ok(version)
+    };
+    let version = touch(&mut store).map_err(|fault| told(path, &fault))?;
+    Ok(print(&match said.json {
+        true => format!("{}\n", as_json(&version)),
+        false => format!("zone {zone}: serial {}, to be read as a whole\n", version.serial),
+    }))
+}
+
+/// Opens a store to write.
+fn open(path: &Path) -> Result<Store, Lines> {
+    Store::open(path, Access::Write).map_err(|fault| told(path, &fault))
+}
+
+/// Opens a store to read, with what others changed by plain SQL made into versions as far as that may be: of one zone or of all.
+fn open_to_read(path: &Path, zone: Option<&wire::Name>) -> Result<(Store, bool), Lines> {
+    let told = |fault: &Fault| told(path, fault);
+    let mut store = match Store::open(path, Access::Write) {
+        Err(Fault::NotOurs { .. }) => Store::open(path, Access::Read),
+        other => other,
+    }
+    .map_err(|fault| told(&fault))?;
+    let is_fine = match store.close_pending(zone, now()) {
+        Ok(closing) => {
+            closing.refused.iter().for_each(|fault| complain(told(fault).iter().map(String::as_str)));
+            closing.refused.is_empty()
+        }
+        Err(fault) if store::open::is_for_want_of_rights(&fault) => {
+            let pending = store.pending_count().map_err(|fault| told(&fault))?;
+            let zones = count(pending, "zone");
+            complain([format!(
+                "{}: {zones} changed by plain SQL: no versions of that yet, as the file cannot be written",
+                path.display()
+            )
+            .as_str()]);
+            true
+        }
+        Err(fault) => return Err(told(&fault)),
+    };
+    Ok((store, is_fine))
+}
+
+/// What went wrong, with the file.
+fn told(path: &Path, fault: &Fault) -> Lines {
+    fault.lines().iter().map(|line| format!("{}: {line}", path.display())).collect()
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Who runs this: the user's name, by `sudo` that of who asked for it.
+fn who() -> String {
+    let uid = nix::unistd::Uid::current();
+    let by_sudo = std::env::var("SUDO_USER").ok().filter(|name| uid.is_root() && !name.is_empty());
+    let named = || nix::unistd::User::from_uid(uid).ok().flatten().map(|user| user.name);
+    by_sudo.or_else(named).unwrap_or_else(|| uid.to_string())
+}
+
+fn meta<'m>(who: &'m str, why: Option<&'m str>) -> Meta<'m> {
+    Meta { at: now(), who: Some(who), why }
+}
+
+fn as_json(version: &Version) -> Value {
+    json!({
+        "version": version.id, "zone": version.zone, "serial": version.serial, "mark": version.mark,
+        "kind": version.kind.word(), "rows": version.rows, "at": version.at, "who": version.who, "why": version.why,
+    })
+}
