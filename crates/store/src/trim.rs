@@ -30,9 +30,11 @@ pub struct Trimmed {
 const OLD: &str =
     "id <= ?1 AND EXISTS (SELECT 1 FROM version n WHERE n.zone = version.zone AND n.id > version.id)";
 
-/// Versions before a time, and those of the same zone before them (a clock may have been set back), but for the newest of each zone.
-const AGED: &str = "id <= (SELECT max(o.id) FROM version o WHERE o.zone = version.zone AND o.at < ?1)
-    AND EXISTS (SELECT 1 FROM version n WHERE n.zone = version.zone AND n.id > version.id)";
+/// Versions before a time, and those of the same zone before them (a clock may have been set back), but for the newest of each zone. What bounds each zone is
+/// found once: looked for with each version it takes minutes for 20,000 of them, and nobody writes meanwhile.
+const AGED: &str = "id IN (SELECT v.id
+     FROM (SELECT zone, max(id) AS newest, max(id) FILTER (WHERE at < ?1) AS aged FROM version GROUP BY zone) bound
+     JOIN version v ON v.zone = bound.zone AND v.id <= bound.aged AND v.id < bound.newest)";
 
 impl Store {
     /// Drops what is beyond the bounds.
