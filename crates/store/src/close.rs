@@ -173,14 +173,17 @@ impl Zone<'_> {
 
     /// Reads the rows that a statement finds as records.
     fn check(&self, sql: &str) -> Result<(), Fault> {
-        let apex = NameBuf::from_text(self.name).map_err(|_| Fault::Rows {
+        let unfit = |why| Fault::Rows {
             zone: self.name.to_owned(),
-            refusals: vec![Refusal {
-                row: Row { owner: self.name.into(), ..Row::default() },
-                why: Unfit::Owner,
-            }],
+            refusals: vec![Refusal { row: Row { owner: self.name.into(), ..Row::default() }, why }],
             count: 1,
-        })?;
+        };
+        let apex = NameBuf::from_text(self.name).map_err(|_| unfit(Unfit::Owner))?;
+        // Nobody finds a zone by another text of its name, and none of its records is at or below that.
+        let right = apex.to_lowercase().to_string();
+        if right != self.name {
+            return Err(unfit(Unfit::Text("name", right)));
+        }
         let mut reader = Reader::of(&apex);
         let (mut refusals, mut count) = (Vec::new(), 0);
         let mut statement = self.database.prepare_cached(sql)?;

@@ -13,7 +13,7 @@ CREATE TABLE store (
 ) STRICT;
 
 CREATE TABLE zone (
-    id      INTEGER PRIMARY KEY,
+    id      INTEGER PRIMARY KEY CHECK (id > 0),  -- SQLite's triggers see -1 where it is left out
     name    TEXT NOT NULL UNIQUE
             CHECK (name = lower(name) AND substr(name, -1) = '.' AND length(name) <= 1016
                    AND name NOT GLOB '*[^!-~]*' AND instr(name, char(0)) = 0),
@@ -31,8 +31,8 @@ CREATE TABLE record (
           CHECK (owner = lower(owner) AND substr(owner, -1) = '.' AND length(owner) <= 1016
                  AND owner NOT GLOB '*[^!-~]*' AND instr(owner, char(0)) = 0),
     type  TEXT NOT NULL CHECK (type = upper(type) AND length(type) BETWEEN 1 AND 16 AND type NOT GLOB '*[^!-~]*' AND instr(type, char(0)) = 0),
-    -- 65,535 octets, each as \DDD, with quotes around every 255 of them.
-    rdata TEXT NOT NULL CHECK (length(rdata) <= 264000 AND rdata NOT GLOB '*[^ -~]*' AND instr(rdata, char(0)) = 0),
+    -- The longest is that of an NSEC record with all 65,536 types, of up to ten characters each.
+    rdata TEXT NOT NULL CHECK (length(rdata) <= 660000 AND rdata NOT GLOB '*[^ -~]*' AND instr(rdata, char(0)) = 0),
     -- Last: of columns of a table without row numbers that stand before some of its key SQLite 3.40 says that they are NULL (PRAGMA integrity_check).
     ttl   INTEGER NOT NULL CHECK (ttl BETWEEN 0 AND 2147483647),
     PRIMARY KEY (zone, owner, type, rdata)
@@ -99,7 +99,8 @@ CREATE TRIGGER zone_inserted AFTER INSERT ON zone BEGIN
     SELECT NEW.name, 1 WHERE NOT EXISTS (SELECT 1 FROM pending_zone WHERE name = NEW.name);
 END;
 
-CREATE TRIGGER zone_rename BEFORE UPDATE OF id, name ON zone WHEN NEW.id <> OLD.id OR NEW.name <> OLD.name BEGIN
+-- Without a list of columns: `UPDATE zone SET rowid` is an update of `id` that is not in one.
+CREATE TRIGGER zone_rename BEFORE UPDATE ON zone WHEN NEW.id <> OLD.id OR NEW.name <> OLD.name BEGIN
     SELECT RAISE(ABORT, 'zone: its name and id stay; delete it and insert another one');
 END;
 

@@ -164,3 +164,15 @@ fn a_touched_zone_is_to_be_read_whole() {
     assert!(matches!(writer.touch(&name("example."), &Meta::default()), Err(Fault::Rows { .. })));
     assert!(matches!(writer.touch(&name("other."), &Meta::default()), Err(Fault::NoZone(_))));
 }
+
+/// The longest texts that records have fit into a row.
+#[test]
+fn the_longest_records() {
+    let mut scratch = Scratch::new();
+    let types: String = (1..=u16::MAX).map(|number| format!(" TYPE{number}")).collect();
+    let strings = format!("\"{}\" ", "\\000".repeat(255)).repeat(255);
+    let text = format!("{SOA}nsec 60 NSEC ns{types}\ntxt 60 TXT {strings}\n");
+    made(scratch.put("example.", &text));
+    assert!(scratch.lines("example.").iter().any(|line| line.len() > 600_000));
+    assert_eq!(scratch.put("example.", &text).unwrap(), Put::Same);
+}

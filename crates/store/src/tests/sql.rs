@@ -66,6 +66,10 @@ fn rows_that_are_replaced() {
              ON CONFLICT DO UPDATE SET ttl = excluded.ttl",
         "INSERT OR REPLACE INTO record (zone, owner, type, ttl, rdata) SELECT id, 'ns.example.', 'A', 80, '192.0.2.1' FROM zone;
          INSERT OR REPLACE INTO record (zone, owner, type, ttl, rdata) SELECT id, 'ns.example.', 'A', 90, '192.0.2.1' FROM zone",
+        "PRAGMA recursive_triggers = ON;
+         REPLACE INTO record (zone, owner, type, ttl, rdata) SELECT id, 'ns.example.', 'A', 90, '192.0.2.1' FROM zone",
+        "BEGIN; UPDATE record SET ttl = 90 WHERE owner = 'ns.example.';
+         SAVEPOINT one; DELETE FROM record; DELETE FROM zone; ROLLBACK TO one; COMMIT",
         "INSERT INTO record (zone, owner, type, ttl, rdata) SELECT id, 'x.example.', 'A', 90, '192.0.2.1' FROM zone;
          UPDATE OR REPLACE record SET owner = 'ns.example.' WHERE owner = 'x.example.'",
     ] {
@@ -142,6 +146,10 @@ fn statements_that_are_refused() {
     for (statement, words) in [
         ("UPDATE zone SET name = 'other.'".into(), "its name and id stay"),
         ("UPDATE zone SET id = 77".into(), "its name and id stay"),
+        ("UPDATE zone SET rowid = 77".into(), "its name and id stay"),
+        ("UPDATE OR REPLACE zone SET _rowid_ = 77, enabled = 0".into(), "its name and id stay"),
+        ("INSERT OR REPLACE INTO zone (oid, name) SELECT id, 'b.' FROM zone".into(), "never replaced"),
+        ("INSERT INTO zone (id, name) VALUES (-1, 'b.')".into(), "CHECK"),
         ("UPDATE zone SET serial = 9".into(), "change the SOA record"),
         ("INSERT INTO zone (name, serial) VALUES ('b.', 5)".into(), "leave it out"),
         ("INSERT OR REPLACE INTO zone (name) VALUES ('example.')".into(), "never replaced"),
@@ -207,6 +215,18 @@ fn rows_that_are_no_records() {
         }
         assert_eq!(scratch.store.pending_count().unwrap(), 0);
     }
+}
+
+/// A zone whose name is written in another way than it is printed is told so: no record can be put into it.
+#[test]
+fn a_zone_in_other_words() {
+    let mut scratch = Scratch::new();
+    scratch.sql().execute("INSERT INTO zone (name) VALUES ('\\097.')", []).unwrap();
+    let said = scratch.refused();
+    assert!(said.contains("name: there is one text for it: a."), "{said}");
+    scratch.sql().execute("DELETE FROM zone", []).unwrap();
+    assert_eq!(scratch.close(), 0);
+    assert_eq!(scratch.store.pending_count().unwrap(), 0);
 }
 
 #[test]
