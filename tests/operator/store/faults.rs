@@ -60,6 +60,23 @@ fn files_that_are_no_store() {
         .assert_fails(1, &["zones.db", "later version", "schema 9"]);
 }
 
+/// Names that mean something to SQLite are names of files, also as they are given at a prompt.
+#[test]
+fn paths_stay_paths() {
+    let scratch = Scratch::new();
+    for file in [":memory:", "file:more.db?mode=memory", "file:a%20b.db"] {
+        let run = |arguments: &[&str]| {
+            let mut command = Command::new(program());
+            command.arg("store").args(arguments).current_dir(scratch.folder.path());
+            command.output().expect("the program starts").status.success()
+        };
+        assert!(run(&["init", file]), "{file}");
+        assert!(run(&["import", file, "example.=example.zone"]), "{file}");
+        assert!(run(&["export", file, "example."]), "{file}");
+        assert!(std::fs::metadata(scratch.path(file)).is_ok_and(|file| file.len() > 0), "{file}");
+    }
+}
+
 /// Who may only read sees the versions there are, and is told of what is none yet.
 #[test]
 fn a_file_that_cannot_be_written() {

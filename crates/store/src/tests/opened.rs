@@ -90,3 +90,27 @@ fn a_damaged_file() {
     assert!(matches!(fault, Fault::NotADatabase(_)), "{fault}");
     drop(folder);
 }
+
+/// A copy that lost the kind of its journal gets it back from whoever opens it to write.
+#[test]
+fn copies_have_the_journal_of_the_first() {
+    let scratch = Scratch::with_zone();
+    let path = scratch.folder.path().join("copy.db");
+    scratch.sql().execute("VACUUM INTO ?1", [path.to_str().unwrap()]).unwrap();
+    let mut copy = Store::open(&path, Access::Write).unwrap();
+    let journal: String = copy.database.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+    assert_eq!(journal, "wal");
+    assert_eq!(lines(&copy.contents(&name("example.")).unwrap().0), lines(&contents_of("example.", SOA)));
+}
+
+/// Opening a store takes no lock from another connection of this process: where it did, the last one to close it elsewhere would remove the journal.
+#[test]
+fn connections_of_one_process_keep_their_locks() {
+    let scratch = Scratch::with_zone();
+    let path = scratch.folder.path().join("zones.db");
+    drop(Store::open(&path, Access::Read).unwrap());
+    assert!(Store::create(&path).is_err());
+    let closed = std::process::Command::new("sqlite3").arg(&path).arg("UPDATE record SET ttl = 61").status();
+    assert!(closed.unwrap().success());
+    assert!(scratch.folder.path().join("zones.db-wal").exists(), "somebody has it open");
+}
