@@ -108,3 +108,11 @@ fn editors_that_fail_and_zones_that_are_not_there() {
     assert_eq!(scratch.history(&[]).len(), 1);
     zonda(&["store", "edit", &scratch.store(), "other."]).assert_fails(1, &["other.", "no such zone"]);
 }
+
+/// Ctrl-C is sent to all that the terminal has in its foreground: in an editor it is a key, and who waits for it goes on.
+#[test]
+fn keys_of_an_editor_are_not_for_who_waits() {
+    let scratch = Scratch::with_zone();
+    let said = edit(&scratch, &format!("trap '' INT QUIT; kill -INT 0; kill -QUIT 0; {ADD}"), &["--yes"], "");
+    assert!(said.assert_fine().output.contains("serial 2, 3 rows"), "{said:?}");
+}

@@ -12,6 +12,7 @@ use wire::NameBuf;
 use super::{complain, print};
 
 mod edit;
+mod editor;
 mod export;
 mod history;
 mod import;

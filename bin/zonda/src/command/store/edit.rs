@@ -2,7 +2,6 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use control::read::ZoneText;
 use control::text::{cannot, count};
@@ -11,6 +10,7 @@ use wire::{Name, NameBuf};
 use zone::Contents;
 use zonefile::Buffers;
 
+use super::editor::Editor;
 use super::history::difference;
 use super::kept::Kept;
 use super::{Lines, meta, name, open, source, told, who};
@@ -51,7 +51,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
     write_text(file, path, &version, &contents).map_err(describe)?;
     drop(contents);
     let who = who();
-    let edit = Edit { arguments, version, meta: meta(&who, arguments.why.as_deref()) };
+    let meta = meta(&who, arguments.why.as_deref());
+    let edit = Edit { arguments, version, meta, editor: Editor::new() };
     match edit.until_done(&mut store, &kept) {
         Ok(true) => {
             kept.remove();
@@ -87,6 +88,7 @@ struct Edit<'a> {
     /// The version that the text began with.
     version: Version,
     meta: Meta<'a>,
+    editor: Editor,
 }
 
 /// What is to be done with an edit.
@@ -101,7 +103,7 @@ impl Edit<'_> {
     fn until_done(&self, store: &mut Store, kept: &Kept) -> Result<bool, Lines> {
         let Arguments { store: path, zone, yes, depth, .. } = self.arguments;
         loop {
-            run_editor(kept.path())?;
+            self.editor.run(kept.path())?;
             let text = match source::read(zone, kept.path(), depth, &mut Buffers::new()) {
                 Ok(text) => text,
                 Err(lines) if *yes => return Err(lines),
@@ -149,18 +151,6 @@ impl Edit<'_> {
             }
             Put::Same | Put::Disabled => format!("zone {zone}: nothing differs\n"),
         }))
-    }
-}
-
-/// Runs the editor that the user wants, by the shell, as it may have arguments.
-fn run_editor(path: &Path) -> Result<(), Lines> {
-    let wanted = |name| std::env::var(name).ok().filter(|editor| !editor.trim().is_empty());
-    let editor = wanted("VISUAL").or_else(|| wanted("EDITOR")).unwrap_or_else(|| "vi".into());
-    let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(vec![format!("the editor {editor:?} failed ({status})")]),
-        Err(error) => Err(vec![format!("the editor {editor:?}: {}", cannot("run it", &error))]),
     }
 }
 
