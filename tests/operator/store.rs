@@ -228,6 +228,26 @@ fn others_write_by_sql() {
     assert_eq!(scratch.history(&[])[4]["serial"], 4);
 }
 
+/// What somebody wrote past the constraints of the tables does not reach the terminal as it is.
+#[test]
+fn no_control_characters() {
+    let scratch = Scratch::with_zone();
+    scratch
+        .sqlite3(
+            "INSERT INTO version (zone, serial, mark, kind, rows, octets, at)
+                 VALUES ('ex' || char(27) || '[2J.', 9, char(10), 'change', 1, 0, 9);
+             INSERT INTO change VALUES (last_insert_rowid(), 1, '+', 'a.' || char(10, 155), 'A', 60, char(27));
+             PRAGMA ignore_check_constraints = ON;
+             INSERT INTO record (zone, owner, type, ttl, rdata) SELECT id, char(27) || '.example.', 'A', 60, 'x' FROM zone;",
+        )
+        .assert_fine();
+    let said = zonda(&["store", "history", &scratch.store(), "--diff"]);
+    said.assert_fails(1, &["\\u{1b}.example. A"]);
+    assert!(said.output.contains("ex\\u{1b}[2J. 9: 1 row"), "{said:?}");
+    assert!(said.output.contains("+ a.\\n\\u{9b} 60 IN A \\u{1b}\n"), "{said:?}");
+    assert!(!said.output.contains('\u{1b}') && !said.errors.contains('\u{1b}'), "{said:?}");
+}
+
 #[test]
 fn touch_and_trim() {
     let scratch = Scratch::with_zone();

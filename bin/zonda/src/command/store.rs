@@ -1,5 +1,6 @@
 //! `zonda store`
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -156,7 +157,22 @@ fn open_to_read(path: &Path, zone: Option<&wire::Name>) -> Result<(Store, bool),
 
 /// What went wrong, with the file.
 fn told(path: &Path, fault: &Fault) -> Lines {
-    fault.lines().iter().map(|line| format!("{}: {line}", path.display())).collect()
+    fault.lines().iter().map(|line| format!("{}: {}", path.display(), shown(line))).collect()
+}
+
+/// Text of a database, for a terminal: who wrote it by SQL may have switched off the constraints that keep control characters out.
+fn shown(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() {
+            true => shown.extend(letter.escape_default()),
+            false => shown.push(letter),
+        }
+    }
+    shown.into()
 }
 
 /// Seconds since 1970.

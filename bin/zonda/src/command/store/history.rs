@@ -10,7 +10,7 @@ use store::version::Time;
 use store::{Fault, Kind, Store, Version};
 use wire::NameBuf;
 
-use super::{Lines, as_json, name, open_to_read, told};
+use super::{Lines, as_json, name, open_to_read, shown, told};
 
 /// List the versions of a zone or of all, oldest first: serial, what it is, time, mark, who and why.
 #[derive(clap::Args)]
@@ -71,6 +71,7 @@ fn write(
     };
     let (at, who) = (Time(version.at), version.who.as_deref().unwrap_or("by SQL").escape_debug());
     let why = version.why.as_deref().map(|why| format!(", {why:?}")).unwrap_or_default();
+    let (zone, mark) = (shown(zone), shown(mark));
     let mut written = writeln!(output, "{id} {zone} {serial}: {what}, {at}, mark {mark}, {who}{why}");
     if arguments.diff {
         store.changes(version.id, &mut |what, row| {
@@ -99,7 +100,7 @@ fn object(store: &Store, version: &Version, with_rows: bool) -> Result<Value, Fa
 /// A line of what changed.
 pub fn difference(what: What, row: &str) -> String {
     match what {
-        What::Removed => format!("- {row}\n"),
-        What::Added => format!("+ {row}\n"),
+        What::Removed => format!("- {}\n", shown(row)),
+        What::Added => format!("+ {}\n", shown(row)),
     }
 }
