@@ -42,8 +42,10 @@ pub enum Fault {
     Full,
     /// Anything else that SQLite says.
     Sqlite(rusqlite::Error),
-    /// No zone has this name, or it is not enabled.
+    /// No zone has this name.
     NoZone(String),
+    /// The zone is not enabled.
+    NotEnabled(String),
     /// Rows of a zone that are no records, or not in their one form; the first [`REFUSALS_MAX`], and how many there are.
     Rows {
         /// The zone.
@@ -130,6 +132,7 @@ impl fmt::Display for Fault {
             Fault::Sqlite(error) if is_output(error) => write!(f, "cannot read or write ({}): nothing was changed", words(error)),
             Fault::Sqlite(error) => f.write_str(&words(error)),
             Fault::NoZone(zone) => write!(f, "zone {zone}: there is no such zone"),
+            Fault::NotEnabled(zone) => write!(f, "zone {zone}: it is not enabled, and has no version while that is so"),
             Fault::Rows { zone, refusals, count } => {
                 for refusal in refusals {
                     writeln!(f, "zone {zone}: {refusal}")?;
@@ -172,6 +175,7 @@ impl Fault {
         matches!(
             self,
             Fault::NoZone(_)
+                | Fault::NotEnabled(_)
                 | Fault::Rows { .. }
                 | Fault::NoSoa(_)
                 | Fault::Signed { .. }

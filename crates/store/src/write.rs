@@ -110,7 +110,9 @@ impl Writer<'_> {
         self.close_others(&name, meta.at)?;
         let database = &*self.transaction;
         let no_zone = || Fault::NoZone(name.clone());
-        ZoneRow::find(database, &name)?.filter(|row| row.is_enabled).ok_or_else(no_zone)?;
+        if !ZoneRow::find(database, &name)?.ok_or_else(no_zone)?.is_enabled {
+            return Err(Fault::NotEnabled(name));
+        }
         note_whole(database, &name)?;
         close(database, &name, From::Anybody, meta)?;
         Version::newest(database, &name)?.ok_or_else(no_zone)

@@ -163,6 +163,10 @@ fn a_touched_zone_is_to_be_read_whole() {
     let mut writer = scratch.store.writer().unwrap();
     assert!(matches!(writer.touch(&name("example."), &Meta::default()), Err(Fault::Rows { .. })));
     assert!(matches!(writer.touch(&name("other."), &Meta::default()), Err(Fault::NoZone(_))));
+    drop(writer);
+    sql.execute("UPDATE zone SET enabled = 0", []).unwrap();
+    let mut writer = scratch.store.writer().unwrap();
+    assert!(matches!(writer.touch(&name("example."), &Meta::default()), Err(Fault::NotEnabled(_))));
 }
 
 /// The longest texts that records have fit into a row.
