@@ -10,6 +10,7 @@
 //! 4 removed      nothing
 //! 5 checked      time u64, seconds until it expires u32
 //! 6 damaged      octets u32, what is wrong in words; none: not any more
+//! 7 at rest      number u64, checksum u64: as 3, and the log has nothing more of it
 //! ```
 
 use wire::Name;
@@ -42,6 +43,13 @@ pub enum Body<'r> {
         /// The number of the pack.
         number: u64,
         /// The checksum of its content.
+        checksum: u64,
+    },
+    /// The zone is in this pack, which is on the disk, as it is: what the log has of it before is needed no more, and the next that it has of it begins anew.
+    AtRest {
+        /// The number of the zone in the pack.
+        number: u64,
+        /// The checksum of the pack's content.
         checksum: u64,
     },
     /// The zone is no longer served.
@@ -103,6 +111,7 @@ impl<'r> Record<'r> {
                 let octets = reader.u32()? as usize;
                 Body::Damaged(reader.take(octets)?)
             }
+            7 => Body::AtRest { number: reader.u64()?, checksum: reader.u64()? },
             _ => return None,
         };
         if reader.rest().len() >= ALIGNMENT {
@@ -161,9 +170,10 @@ impl Entry {
                 numbers.extend(length(records));
                 (2, [records, &[]])
             }
-            Body::Pack { number, checksum } => {
+            Body::Pack { number, checksum } | Body::AtRest { number, checksum } => {
                 numbers.extend([number.to_le_bytes(), checksum.to_le_bytes()].as_flattened());
-                (3, [&[], &[]])
+                let kind = if matches!(body, Body::Pack { .. }) { 3 } else { 7 };
+                (kind, [&[], &[]])
             }
             Body::Removed => (4, [&[], &[]]),
             Body::Damaged(fault) => {
@@ -232,6 +242,7 @@ mod tests {
             Body::Difference { removed: b"", added: b"" },
             Body::Contents(b"contents"),
             Body::Pack { number: 7, checksum: u64::MAX },
+            Body::AtRest { number: u64::MAX, checksum: 7 },
             Body::Removed,
             Body::Damaged(b"why"),
             Body::Checked { time: 12, expiry: 34 },
@@ -267,7 +278,7 @@ mod tests {
             let _ = Record::read(&octets);
             if octets.len() >= 8 {
                 put(&mut octets, 0, &(length / 8 * 8).to_le_bytes());
-                octets[4] %= 7;
+                octets[4] %= 8;
                 let _ = Record::read(&octets);
             }
         }

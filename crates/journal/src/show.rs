@@ -40,6 +40,9 @@ fn describe(record: &Record<'_>) -> String {
         Body::Pack { number, checksum } => {
             format!("serial {serial_after}, in pack {number} with checksum {checksum:016x}")
         }
+        Body::AtRest { checksum, .. } => {
+            format!("serial {serial_after}, at rest in the pack with checksum {checksum:016x}")
+        }
         Body::Removed => "no longer served".to_owned(),
         Body::Damaged(b"") => "what was lost of it is given up".to_owned(),
         Body::Damaged(fault) => format!("damaged: {}", String::from_utf8_lossy(fault)),
