@@ -31,6 +31,7 @@ mod recovered;
 mod recursion;
 mod reload;
 mod requests;
+mod resting;
 mod said;
 mod secondaries;
 mod secondary;

@@ -5,7 +5,7 @@
 //! Whatever fails leaves served what was served before.
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
-//! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served;
+//! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served; `resting`: zones that are in packs alone again;
 //! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served; `tallied`: how many zones are in which state.
 
 mod arrange;
@@ -13,7 +13,7 @@ mod by_parts;
 mod change;
 mod claims;
 #[cfg(test)]
-mod crash;
+pub(crate) mod crash;
 mod dynamic;
 mod edited;
 mod gone;
@@ -21,6 +21,7 @@ mod held;
 mod lost;
 mod members;
 mod merge;
+mod resting;
 mod said;
 mod tallied;
 mod transferred;
@@ -32,6 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
+use journal::disk::{Disk, System};
 use net::Running;
 use net::systemd::Notifier;
 use sync::{Collector, Mutex, RwLock};
@@ -43,6 +45,7 @@ pub use change::{Change, Scope};
 pub(crate) use claims::Claim;
 pub(crate) use lost::watch;
 pub(crate) use members::Act;
+pub(crate) use resting::{LookedThrough, Still};
 pub(crate) use said::By;
 pub(crate) use tallied::ZoneNumbers;
 pub(crate) use zones::{Zones, is_beside_text};
@@ -135,6 +138,8 @@ pub struct Controller {
     is_log_unread: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
+    /// Read by who makes packs of zones as they are: see `resting`.
+    making: RwLock<()>,
     /// The upgrade that is under way, and whom this server has handed over to.
     pub(crate) upgrade: crate::upgrade::give::State,
     /// The control socket, once it is served.
@@ -155,6 +160,8 @@ pub struct Controller {
     pub(crate) journal_octets: u64,
     /// What has to have changed until a zone is merged, in hundredths of it.
     pub(crate) merge_percent: u8,
+    /// See the setting of this name.
+    pub(crate) changed_zones: usize,
     /// What led from version to version of zones.
     pub(crate) historian: Arc<Historian>,
     /// Zones that change in place.
@@ -209,7 +216,7 @@ impl Controller {
     }
 
     /// As [`Controller::new`], with the pack folder of the settings, which is open.
-    fn with_folder(
+    pub(crate) fn with_folder(
         settings: Settings,
         overrides: Overrides,
         folder: Option<PackFolder>,
@@ -224,11 +231,13 @@ impl Controller {
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         let (journal_octets, merge_percent) = (settings.server.journal_octets, settings.server.merge_percent);
+        let changed_zones = settings.server.changed_zones;
         let journal = folder
             .as_ref()
             .filter(|folder| folder.is_ours())
             .map(|folder| crate::dynamic::journal_of(folder.path()));
-        let historian = Arc::new(Historian::new(journal.as_deref()));
+        let disk = folder.as_ref().map_or_else(|| Arc::new(System) as Arc<dyn Disk>, PackFolder::disk);
+        let historian = Arc::new(Historian::new(disk, journal.as_deref()));
         let changing = Changing { settings, commanded: Commanded::default(), groups };
         let texts = Arc::new(Texts::open(folder.as_ref()));
         let has_log = folder.as_ref().is_some_and(|folder| crate::dynamic::has_log(folder.path()));
@@ -254,6 +263,7 @@ impl Controller {
             is_untidy: AtomicBool::new(false),
             is_log_unread: AtomicBool::new(has_log),
             tidying: RwLock::named("tidying", ()),
+            making: RwLock::named("making packs", ()),
             upgrade: crate::upgrade::give::State::default(),
             control: OnceLock::new(),
             notifier: OnceLock::new(),
@@ -264,6 +274,7 @@ impl Controller {
             was_restricted,
             journal_octets,
             merge_percent,
+            changed_zones,
             dynamic: Arc::new(Dynamic::new()),
             observing: Observing::new(),
             texts: Arc::clone(&texts),

@@ -181,6 +181,20 @@ impl Loader<'_> {
         });
     }
 
+    /// The same, each by itself: what is read is in a pack of its own.
+    pub(crate) fn load_each<'j>(
+        &self,
+        jobs: impl Iterator<Item = &'j Job>,
+        done: &mut dyn FnMut(Vec<(usize, Outcome)>),
+    ) {
+        for job in jobs {
+            let mut outcomes = Vec::new();
+            self.effort.run(|| self.load_looked_at(&[job], &mut |some| outcomes.extend(some)));
+            done(outcomes);
+        }
+        trim_memory();
+    }
+
     fn load_here(&self, jobs: &[Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
         let mut left: Vec<&Job> = jobs.iter().collect();
         if self.stored.packs().is_empty() && jobs.len() >= UNLOOKED_MIN {

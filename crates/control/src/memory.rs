@@ -79,12 +79,14 @@ pub(crate) fn memory(controller: &Controller) -> Option<Memory> {
         .as_ref()
         .map_or((0, 0), |running| (running.buffer_octets() as u64, running.system_octets_max() as u64));
     let told = controller.observing.octets() as u64;
-    let known = packs_in_memory + catalog + kept + buffers + told;
+    let changed = controller.dynamic.changed_octets();
+    let known = packs_in_memory + catalog + kept + buffers + told + changed;
     let part = |name: &str, octets, help: &str| Count { name: name.into(), count: octets, help: help.into() };
     let parts = vec![
         part("packs-mapped", ranges.packs, "Packs in files, as much of them as is in memory."),
         part("packs-in-memory", packs_in_memory, "Packs that are in no file, or not yet."),
         part("catalog", catalog, "Which zones there are, and where."),
+        part("changes", changed, "What has changed in zones since they were stored."),
         part("kept-answers", kept, "Answers that workers keep."),
         part("buffers", buffers, "Buffers of workers for datagrams and connections, at most."),
         part(

@@ -21,7 +21,7 @@ use std::hash::BuildHasher;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use journal::disk::{Disk, System};
@@ -46,10 +46,12 @@ const REMOVED_OCTETS_MAX: u64 = 1 << 28;
 /// A folder of packs, held by this process alone if it can be written.
 pub struct PackFolder {
     path: PathBuf,
-    disk: Box<dyn Disk>,
+    disk: Arc<dyn Disk>,
     /// `None`: nothing in the folder may be changed.
     lock: Option<File>,
     written: AtomicU32,
+    /// The time in the name of the newest pack, whatever a clock says that went back: a start goes by these names.
+    newest: AtomicU64,
     /// Of the last attempt to store a pack, if it failed.
     trouble: Mutex<Option<Trouble>>,
     /// Why nothing in the folder may be changed until the next start.
@@ -86,7 +88,7 @@ impl StoredPack {
     }
 
     /// Key of the apex of a zone.
-    fn key(&self, number: u32) -> &[u8] {
+    pub(crate) fn key(&self, number: u32) -> &[u8] {
         self.pack.apex(&self.pack.zone_row(number)).map_or(&[], |(_, key)| key)
     }
 }
@@ -152,6 +154,14 @@ fn retain_packs(names: &mut Vec<String>) {
     names.sort();
 }
 
+/// The time in the name of the newest pack of a folder; 0: it has none.
+fn newest_in(folder: &Path) -> u64 {
+    let mut names = names_in(folder);
+    retain_packs(&mut names);
+    let time = |name: &String| u64::from_str_radix(name.split('-').nth(1)?, 16).ok();
+    names.iter().filter_map(time).max().unwrap_or_default()
+}
+
 /// The packs of a folder that can be read, the oldest first. Nothing in it is changed.
 pub(crate) fn stored_in(folder: &Path) -> Vec<Arc<StoredPack>> {
     let mut names = names_in(folder);
@@ -173,12 +183,12 @@ impl PackFolder {
     /// As [`PackFolder::open`], with the lock of the server that hands over, if it is that of this folder; nothing is written then until
     /// [`PackFolder::hold`] is told otherwise.
     pub(crate) fn open_with(path: &Path, handed: Option<File>) -> Result<PackFolder, String> {
-        PackFolder::open_on(Box::new(System), path, handed)
+        PackFolder::open_on(Arc::new(System), path, handed)
     }
 
     /// The same where changes of the folder are `disk`'s.
     pub(crate) fn open_on(
-        disk: Box<dyn Disk>,
+        disk: Arc<dyn Disk>,
         path: &Path,
         handed: Option<File>,
     ) -> Result<PackFolder, String> {
@@ -199,13 +209,19 @@ impl PackFolder {
             line
         });
         let trouble = Mutex::named("pack folder", None);
-        let written = AtomicU32::new(0);
-        Ok(PackFolder { path: path.to_owned(), disk, lock: opened.ok(), written, trouble, closed, is_held })
+        let (written, newest) = (AtomicU32::new(0), AtomicU64::new(newest_in(path)));
+        let (path, lock) = (path.to_owned(), opened.ok());
+        Ok(PackFolder { path, disk, lock, written, newest, trouble, closed, is_held })
     }
 
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The disk that it is on.
+    pub(crate) fn disk(&self) -> Arc<dyn Disk> {
+        Arc::clone(&self.disk)
     }
 
     /// The lock, for the server that is to take over; `None` where the folder could not be locked.
@@ -357,10 +373,19 @@ impl PackFolder {
             .map_err(|error| format!("{}: {}", path.display(), cannot("write", &error)))
     }
 
+    /// A time later than that of any pack.
+    fn next_time(&self) -> u64 {
+        let now = now_ns();
+        let next = |newest: u64| now.max(newest.saturating_add(1));
+        let raised =
+            self.newest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |newest| Some(next(newest)));
+        next(raised.unwrap_or_default())
+    }
+
     fn store_now(&self, pack: &Pack) -> Result<Arc<StoredPack>, String> {
         let describe = |problem: String| format!("pack-directory {}: {problem}", self.path.display());
         let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let name = format!("zones-{:016x}-{number:04}{SUFFIX}", now_ns());
+        let name = format!("zones-{:016x}-{number:04}{SUFFIX}", self.next_time());
         let path = self.path.join(&name);
         let temporary = self.path.join(format!(".{name}.tmp"));
         disk::replace(&*self.disk, &path, &temporary, pack.octets())

@@ -55,6 +55,7 @@ pub(crate) fn of_threads(controller: &Controller) -> impl Iterator<Item = Count>
     (controller.transfers.counts().into_iter())
         .chain(controller.telling.counts())
         .chain(controller.historian.counts())
+        .chain(controller.dynamic.counts())
         .chain(controller.verifier.counts())
         .chain(controller.forwarder.counts())
 }

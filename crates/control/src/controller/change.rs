@@ -14,6 +14,7 @@ use super::held::{Kind, is_large};
 use super::said::{Became, By, Said, ZONES_LOGGED_MAX, event};
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
+use crate::effort::Effort;
 use crate::findings::{Digest, Room, Told};
 use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
 use crate::packs::{PackFolder, Stored};
@@ -65,6 +66,9 @@ pub enum Scope {
 
 /// Zones that are taken within one batch of the catalog and one hold of the lock: less than a millisecond.
 const ZONES_A_BATCH: usize = 1000;
+
+/// Texts that are read at a time of zones that have changed beside them: each is in a pack of its own until what was edited is taken in.
+const EDITS_A_BATCH: usize = 256;
 
 /// How long publishing waits for readers before it is said.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
@@ -191,44 +195,88 @@ impl Controller {
             room: Room::default(),
         };
         change.told.begin(jobs.len());
-        loader.load(jobs, &mut |outcomes| {
-            let (sound, broken): (Vec<_>, Vec<_>) =
-                outcomes.into_iter().partition(|(_, outcome)| outcome.is_ok());
-            let mut sound = sound.into_iter().filter_map(|(id, outcome)| Some((&jobs[id], outcome.ok()?)));
-            loop {
-                let batch: Vec<(&Job, Loaded)> = sound.by_ref().take(ZONES_A_BATCH).collect();
-                if batch.is_empty() {
-                    break;
+        let mut take = |outcomes| self.take_all(jobs, outcomes, (stored, effort), change);
+        // What these have been changed by is in their packs alone: no pack of the folder is to have their texts, which a start would take for what is newest.
+        let beside = self.jobs_beside(jobs);
+        {
+            let _making = self.make_packs();
+            let is_beside = |job: &&Job| beside.binary_search(&job.id).is_ok();
+            match beside.is_empty() {
+                true => loader.load(jobs, &mut take),
+                false => {
+                    let others: Vec<Job> = jobs.iter().filter(|job| !is_beside(job)).cloned().collect();
+                    loader.load(&others, &mut take);
                 }
-                self.make_room();
-                let compared = match jobs.len() <= COMPARED_MAX {
-                    true => self.compare(&batch, effort),
-                    false => Vec::new(),
-                };
-                let mut compared = compared.into_iter();
-                let mut zones = self.zones.write();
-                for (job, loaded) in batch {
-                    self.take(&mut zones, job, loaded, compared.next().flatten(), change);
-                }
-                drop(zones);
-                change.said.tell();
-                change.told.tell(&mut change.warnings);
             }
-            let mut zones = self.zones.write();
-            // Data where there were none can hide zones below.
-            self.arrange_awaited(&mut zones);
-            for (id, outcome) in broken {
-                self.take_last_good(&mut zones, &jobs[id].name, stored);
-                self.take_broken(&mut zones, &jobs[id], outcome, change);
-            }
-            self.is_untidy.store(true, Ordering::SeqCst);
-            drop(zones);
-            self.remove_unused_files();
-        });
+        }
+        let apart = Loader { folder: None, ..loader };
+        for some in beside.chunks(EDITS_A_BATCH) {
+            let making = self.make_packs();
+            let mut take = |outcomes| self.take_all(jobs, outcomes, (stored, effort), change);
+            apart.load_each(some.iter().map(|id| &jobs[*id]), &mut take);
+            drop(making);
+            self.take_edits(change);
+        }
         self.take_edits(change);
         change.told.end(&mut change.warnings);
         // Also of what an earlier change left to be stored.
         change.warnings.extend(self.writable_folder().and_then(PackFolder::failure));
+    }
+
+    /// Takes what came of jobs.
+    fn take_all(
+        &self,
+        jobs: &[Job],
+        outcomes: Vec<(usize, Outcome)>,
+        (stored, effort): (&Stored, Effort),
+        change: &mut Change,
+    ) {
+        let (sound, broken): (Vec<_>, Vec<_>) =
+            outcomes.into_iter().partition(|(_, outcome)| outcome.is_ok());
+        let mut sound = sound.into_iter().filter_map(|(id, outcome)| Some((&jobs[id], outcome.ok()?)));
+        loop {
+            let batch: Vec<(&Job, Loaded)> = sound.by_ref().take(ZONES_A_BATCH).collect();
+            if batch.is_empty() {
+                break;
+            }
+            self.make_room();
+            let compared = match jobs.len() <= COMPARED_MAX {
+                true => self.compare(&batch, effort),
+                false => Vec::new(),
+            };
+            let mut compared = compared.into_iter();
+            let mut zones = self.zones.write();
+            for (job, loaded) in batch {
+                self.take(&mut zones, job, loaded, compared.next().flatten(), change);
+            }
+            drop(zones);
+            change.said.tell();
+            change.told.tell(&mut change.warnings);
+        }
+        let mut zones = self.zones.write();
+        // Data where there were none can hide zones below.
+        self.arrange_awaited(&mut zones);
+        for (id, outcome) in broken {
+            self.take_last_good(&mut zones, &jobs[id].name, stored);
+            self.take_broken(&mut zones, &jobs[id], outcome, change);
+        }
+        self.is_untidy.store(true, Ordering::SeqCst);
+        drop(zones);
+        self.remove_unused_files();
+    }
+
+    /// Numbers of the jobs whose zones have been changed since their texts were read.
+    fn jobs_beside(&self, jobs: &[Job]) -> Vec<usize> {
+        let mut beside = Vec::new();
+        for batch in jobs.chunks(ZONES_A_BATCH) {
+            let zones = self.zones.read();
+            self.catalog.reader().with(|view| {
+                let is_beside = |job: &&Job| zones.mark_of_changed(view, &job.name).is_some();
+                beside.extend(batch.iter().filter(is_beside).map(|job| job.id));
+            });
+        }
+        beside.sort_unstable();
+        beside
     }
 
     /// Waits until garbage of the catalog is less than its bounds; with a reader that does not move on that can be long.

@@ -8,11 +8,12 @@
 //!
 //! As soon as packs are mapped, and before lists and texts are looked at, only what was once loaded is served.
 
-mod disk;
+pub(crate) mod disk;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use journal::disk::simulated::Faults;
@@ -139,7 +140,7 @@ impl Model {
         let settings = read_settings(Some(&self.path("zonda.toml")), &Overrides::default());
         let settings = settings.map_err(|faults| faults.lines().join("\n"))?;
         let path = folder(self.scratch.path(), self.crashes);
-        let folder = PackFolder::open_on(Box::new(disk.clone()), &path, None)?;
+        let folder = PackFolder::open_on(Arc::new(disk.clone()), &path, None)?;
         let controller = Controller::with_folder(settings, Overrides::default(), Some(folder), None)?;
         let progress = Progress::default();
         let is_served = self.random.index(2) == 0 && controller.serve_stored(&progress) > 0;

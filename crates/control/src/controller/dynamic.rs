@@ -121,6 +121,7 @@ impl Controller {
         if self.is_stored(pack.id()) {
             return true;
         }
+        let _making = self.make_packs();
         let Some(stored) = self.writable_folder().and_then(|folder| folder.store(pack).ok()) else {
             return false;
         };

@@ -39,6 +39,11 @@ impl Gone {
         self.is_changed |= !self.names.is_empty() && self.names.remove(&name.to_lowercase());
     }
 
+    /// Whether the folder has these names and no others.
+    pub(super) fn is_stored(&self) -> bool {
+        !self.is_changed
+    }
+
     pub(super) fn has(&self, name: &Name) -> bool {
         !self.names.is_empty() && self.names.contains(&name.to_lowercase())
     }
@@ -79,6 +84,8 @@ impl Controller {
     /// Stores the names if they changed; says whether they are stored. Those that no pack has any more are left out, looked for now and then.
     pub(super) fn store_gone(&self) -> bool {
         let Some(folder) = &self.folder else { return true };
+        // Nobody comes to rest who is in the list of before.
+        let _making = self.make_packs();
         let zones = self.zones.read();
         if !zones.gone.is_changed {
             return true;

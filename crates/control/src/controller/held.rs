@@ -1,6 +1,7 @@
 //! The packs that zones are served from: how many zones of each, whether it has a file, since when it waits to be joined with others.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -174,6 +175,16 @@ impl HeldPacks {
         let unused = self.unused.iter();
         let all = self.held.values().map(|held| &held.pack).chain(unused);
         all.filter(|pack| pack.file.is_some()).cloned().collect()
+    }
+
+    /// Packs of the folder with a newer name than this, and those in memory that could get one. `None`: all.
+    pub(super) fn newer_than(&self, file: Option<&OsStr>) -> impl Iterator<Item = &Arc<StoredPack>> {
+        let may_be_stored = |held: &&Held| !matches!(held.kind, Kind::Operators(_) | Kind::Passing);
+        let held = self.held.values().filter(may_be_stored).map(|held| &held.pack);
+        held.chain(&self.unused).filter(move |pack| match &pack.file {
+            Some(newer) => newer.file_name() > file,
+            None => true,
+        })
     }
 
     /// The zones of a pack that are still served from it have changed in place: the changer is to merge them.

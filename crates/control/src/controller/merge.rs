@@ -81,6 +81,7 @@ impl Controller {
     /// Stores packs that could not be stored when they were made.
     fn store_again(&self) {
         let Some(folder) = self.writable_folder() else { return };
+        let _making = self.make_packs();
         let packs: Vec<Arc<StoredPack>> = self.zones.read().packs.unstored().cloned().collect();
         for pack in packs {
             let Ok(stored) = self.effort().run(|| folder.store(&pack.pack)) else { return };
@@ -112,6 +113,7 @@ impl Controller {
     /// As [`Controller::merge`]. The error is the packs that cannot be merged.
     fn merge_sound(&self, at: Instant) -> Result<(), Vec<u64>> {
         let folder = self.writable_folder();
+        let _making = self.make_packs();
         let (stored, passing) = {
             let packs = &self.zones.read().packs;
             (packs.to_merge(at, folder.is_some()), packs.to_merge_in_memory())

@@ -3,6 +3,7 @@
 //! ```text
 //! contents: mark of the text u64 | 255 u8, if the zone had changed since it was read | records in wire form, one after another       kind 2 of the journal
 //! pack:     checksum of its header, which has those of all its sections           kind 3
+//! at rest:  the same; nothing follows                                              kind 7
 //! ```
 
 use std::sync::Arc;
@@ -58,6 +59,14 @@ pub(super) fn of_pack(pack: &Pack, number: u32, time: u64) -> Option<Entry> {
     let zone = ZoneView::new(pack, number)?;
     let body = Body::Pack { number: u64::from(number), checksum: pack.checksum() };
     Entry::new(zone.apex(), 0, zone.row().serial, time, body).ok()
+}
+
+/// The record that says that a zone is in a pack, which is on the disk, and that the log has nothing more of it.
+pub(super) fn at_rest(pack: &Pack, number: u32, time: u64) -> Option<Entry> {
+    let zone = ZoneView::new(pack, number)?;
+    let serial = zone.row().serial;
+    let body = Body::AtRest { number: u64::from(number), checksum: pack.checksum() };
+    Entry::new(zone.apex(), serial, serial, time, body).ok()
 }
 
 /// The zone that contents are of, in a pack of its own. `None`: they are no zone.

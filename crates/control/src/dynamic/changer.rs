@@ -107,6 +107,7 @@ impl Changer {
         }
         // Else the next start applies again what this one did.
         changer.imaging.look(changer.zones.values(), changer.renewal.rules.image_rows_min);
+        changer.count_changed();
         changer
     }
 

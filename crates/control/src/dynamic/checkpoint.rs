@@ -12,11 +12,12 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use journal::anchor::{Anchor, AnchorError, Content};
 use journal::commit::Condition;
-use journal::disk::System;
+use journal::disk::Disk;
 use journal::log::Status;
 use journal::{Body, Entry, Identity};
 use wire::{Name, NameBuf};
@@ -45,8 +46,8 @@ pub(super) struct Floor {
 
 impl Floor {
     /// Reads the anchor of a folder.
-    pub(super) fn open(folder: &Path) -> Result<Floor, AnchorError> {
-        let mut anchor = Anchor::open(Arc::new(System), folder)?;
+    pub(super) fn open(disk: Arc<dyn Disk>, folder: &Path) -> Result<Floor, AnchorError> {
+        let mut anchor = Anchor::open(disk, folder)?;
         // What was read may be in memory alone. If that cannot be mended now nothing is freed either.
         let is_sure = anchor.confirm().is_ok();
         Ok(Floor { anchor, is_sure })
@@ -88,6 +89,8 @@ pub(super) struct Checkpoint {
     awaited: HashSet<NameBuf>,
     /// Records that are not on the disk yet.
     outstanding: usize,
+    /// Octets of all of them.
+    octets: u64,
     began: Instant,
 }
 
@@ -121,6 +124,7 @@ impl Checkpoint {
             left: zones.collect(),
             awaited: HashSet::new(),
             outstanding: 0,
+            octets: 0,
             began: Instant::now(),
         }
     }
@@ -292,19 +296,24 @@ impl Changer {
         let mut sums = Sums::default();
         for entry in entries {
             let (generation, anew) = (open.committer.generation(), sums.anew(&entry));
+            let octets = entry.octets() as u64;
             let payload = Payload::Checkpoint(anew);
             if open.committer.enqueue_urgent(generation, Arc::new(entry), payload).is_err() {
                 self.checkpoint = None;
                 return false;
             }
             checkpoint.outstanding += 1;
+            checkpoint.octets += octets;
         }
         true
     }
 
     /// All that a start needs is on the disk: what was before goes.
     fn end_checkpoint(&mut self) {
-        let Some(Checkpoint { first, began, .. }) = self.checkpoint.take() else { return };
+        let Some(Checkpoint { first, began, octets, .. }) = self.checkpoint.take() else { return };
+        let dynamic = &self.controller.dynamic;
+        dynamic.checkpoints.fetch_add(1, Ordering::Relaxed);
+        dynamic.checkpoint_octets.store(octets, Ordering::Relaxed);
         let Log::Open(open) = &mut self.log else { return };
         let (identity, status) = (open.committer.with_log(journal::Log::identity), open.committer.status());
         match open.floor.raise(identity, first, &status, wall()) {

@@ -1,6 +1,6 @@
 //! Zones that change, as other threads see them: what they ask of the changer waits in its queue.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -15,6 +15,7 @@ use super::incoming::{Incoming, Told};
 use super::queue::Queue;
 use super::renewal::Rules;
 use super::update::{Said, Update};
+use crate::command::Count;
 
 /// Zones that change, as others see it: what waits for the changer.
 pub(crate) struct Dynamic {
@@ -29,6 +30,16 @@ pub(crate) struct Dynamic {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Zones of which the start took images.
     pub(super) from_images: AtomicUsize,
+    /// Zones that the changer has, and octets of what has changed in them; zones that came to rest.
+    pub(super) changed: AtomicUsize,
+    /// See `changed`.
+    pub(super) changed_octets: AtomicU64,
+    /// See `changed`.
+    pub(super) rested: AtomicU64,
+    /// Checkpoints of the log, and octets of what zones said anew in the last one.
+    pub(super) checkpoints: AtomicU64,
+    /// See `checkpoints`.
+    pub(super) checkpoint_octets: AtomicU64,
     /// Others than usual, in tests.
     pub(super) rules: OnceLock<Rules>,
 }
@@ -39,8 +50,50 @@ impl Dynamic {
         let (is_running, is_held, is_open) = <[AtomicBool; 3]>::default().into();
         let leaving = Mutex::named("zones that go", Vec::new());
         let thread = Mutex::named("changer", None);
-        let (from_images, rules) = (AtomicUsize::new(0), OnceLock::new());
-        Dynamic { queue: Queue::new(), leaving, is_running, is_held, is_open, thread, from_images, rules }
+        let [from_images, changed] = <[AtomicUsize; 2]>::default();
+        let [changed_octets, rested, checkpoints, checkpoint_octets] = <[AtomicU64; 4]>::default();
+        Dynamic {
+            queue: Queue::new(),
+            leaving,
+            is_running,
+            is_held,
+            is_open,
+            thread,
+            from_images,
+            changed,
+            changed_octets,
+            rested,
+            checkpoints,
+            checkpoint_octets,
+            rules: OnceLock::new(),
+        }
+    }
+
+    /// What is counted.
+    pub(crate) fn counts(&self) -> [Count; 3] {
+        let count = |name: &str, help: &str, count| Count { name: name.into(), count, help: help.into() };
+        [
+            count(
+                "zones-changed",
+                "Zones that have changed in place and were not stored anew since.",
+                self.changed.load(Ordering::Relaxed) as u64,
+            ),
+            count(
+                "zones-changed-octets",
+                "Octets of memory of what has changed in them.",
+                self.changed_octets(),
+            ),
+            count(
+                "zones-rested",
+                "Times that a zone was stored with all that had changed.",
+                self.rested.load(Ordering::Relaxed),
+            ),
+        ]
+    }
+
+    /// Octets of memory of zones that have changed, as of some moments ago.
+    pub(crate) fn changed_octets(&self) -> u64 {
+        self.changed_octets.load(Ordering::Relaxed)
     }
 
     /// Takes a request.

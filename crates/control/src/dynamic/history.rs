@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use journal::disk::System;
+use journal::disk::Disk;
 use journal::history::{Bound, Difference, Found, HistoryStatus, Later, Versions};
 use journal::{Entry, History, Recovery};
 use sync::Mutex;
@@ -54,10 +54,9 @@ pub(crate) struct Historian {
 }
 
 impl Historian {
-    /// Before anything is known of the log. `folder`: of the journal, if there is one.
-    pub(crate) fn new(folder: Option<&Path>) -> Historian {
-        let history =
-            folder.map(|folder| History::new(Arc::new(System), &folder.join(journal::show::HISTORY_FOLDER)));
+    /// Before anything is known of the log. `folder`: of the journal, if there is one, on this disk.
+    pub(crate) fn new(disk: Arc<dyn Disk>, folder: Option<&Path>) -> Historian {
+        let history = folder.map(|folder| History::new(disk, &folder.join(journal::show::HISTORY_FOLDER)));
         Historian {
             history,
             condensing: Arc::default(),

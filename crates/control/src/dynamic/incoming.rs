@@ -243,6 +243,12 @@ impl Changer {
             }
             waiting.0 += 1;
             waiting.1 += change.removed().octets().len() + change.added().octets().len();
+            let does_not_fit = |told: Option<Told>| told.map(|told| told.tell(Err(NotTaken::DoesNotFit)));
+            let held = self.zones.get(name).and_then(|zone| Some(zone.newest()?.row().serial));
+            if held != Some(change.serial_before()) {
+                does_not_fit(told);
+                return;
+            }
             match self.write_base(name) {
                 Ok(()) => {}
                 Err(NotBased::NotNow) => return,
@@ -253,12 +259,6 @@ impl Changer {
             }
             let Some(zone) = self.zones.get_mut(name) else { return };
             let Log::Open(open) = &self.log else { return };
-            let held = zone.newest().map(|zone| zone.row().serial);
-            let does_not_fit = |told: Option<Told>| told.map(|told| told.tell(Err(NotTaken::DoesNotFit)));
-            if held != Some(change.serial_before()) {
-                does_not_fit(told);
-                return;
-            }
             // Larger than the log takes in one: all of the zone comes as a pack.
             let Ok(record) = entry(&change, now) else {
                 does_not_fit(told);

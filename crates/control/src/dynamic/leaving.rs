@@ -8,12 +8,15 @@ use wire::{Name, NameBuf};
 use super::changer::{Changer, wall};
 use super::group::Payload;
 use super::log::Log;
+use super::zone::DynamicZone;
 
 impl Changer {
     /// Knows a zone no more that is not served as it had been; the log says so with the next group, or later where it cannot be written.
     pub(super) fn drop_zone(&mut self, name: &Name) {
         let zone = self.zones.remove(name);
-        if zone.as_ref().is_some_and(|zone| zone.is_passing) {
+        // It has not changed, or is not to be kept.
+        let is_of_log = |zone: &DynamicZone| !zone.is_passing && (zone.is_based || zone.is_published());
+        if !zone.as_ref().is_some_and(is_of_log) {
             return;
         }
         let serial = zone.and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();

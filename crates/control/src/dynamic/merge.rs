@@ -12,7 +12,7 @@ use wire::NameBuf;
 use zone::build::Problem;
 use zone::{Changed, Pack, PackBuilder, ZoneView};
 
-use crate::controller::Controller;
+use crate::controller::{Controller, LookedThrough};
 use crate::load::{SEEDS_MAX, SHARED_PACK_OCTETS};
 use crate::packs::StoredPack;
 use crate::system::random;
@@ -24,10 +24,17 @@ pub(super) struct Member {
     pub(super) pinned: Changed,
 }
 
+/// A new pack, which is kept in use for the changer.
+pub(super) struct NewPack {
+    pub(super) pack: Arc<StoredPack>,
+    /// Other packs that a start might take the zones from.
+    pub(super) looked: LookedThrough,
+}
+
 /// What came of a merge.
 pub(super) struct Merged {
-    /// The new pack, which is kept in use for the changer. `None`: there is none, as it could not be stored, or nothing could be merged.
-    pub(super) pack: Option<Arc<StoredPack>>,
+    /// `None`: there is none, as it could not be stored, or nothing could be merged.
+    pub(super) new: Option<NewPack>,
     /// The zones in it, by their numbers there.
     pub(super) members: Vec<Member>,
     /// Zones that cannot be merged, ever: what is below them is damaged.
@@ -63,9 +70,9 @@ impl Wakes<'_> {
     fn send(&self, merged: Merged) {
         if let Some(sender) = &self.sender
             && let Err(unsent) = sender.send(merged)
-            && let Some(pack) = unsent.0.pack
+            && let Some(new) = unsent.0.new
         {
-            self.controller.let_go_of(pack.pack.id());
+            self.controller.let_go_of(new.pack.pack.id());
         }
     }
 }
@@ -87,15 +94,19 @@ fn merge(controller: &Controller, members: Vec<Member>, is_passing: bool) -> Mer
     });
     // Texts are kept once; that is no reason to merge less often.
     let time = started.elapsed();
-    match &stored {
-        Some(pack) => {
-            controller.keep(pack, is_passing);
-            members.iter().for_each(|member| keep_text(controller, &member.zone));
-        }
+    let Some(pack) = stored else {
         // The folder says why.
-        None => members.clear(),
-    }
-    Merged { pack: stored, members, damaged, time }
+        members.clear();
+        return Merged { new: None, members, damaged, time };
+    };
+    controller.keep(&pack, is_passing);
+    members.iter().for_each(|member| keep_text(controller, &member.zone));
+    // Last, so that few packs come that were not looked through.
+    let looked = match is_passing {
+        true => LookedThrough::default(),
+        false => controller.look_through_newer(&pack, members.iter().map(|member| &member.zone)),
+    };
+    Merged { new: Some(NewPack { pack, looked }), members, damaged, time }
 }
 
 /// What the text of a zone had goes with the pack below, which the new one takes the place of.

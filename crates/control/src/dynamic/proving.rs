@@ -102,6 +102,11 @@ impl Proving {
         refused
     }
 
+    /// Whether updates of a zone wait here.
+    pub(super) fn has(&self, zone: &Name) -> bool {
+        self.zones.contains_key(zone)
+    }
+
     /// What the thread is done with, with all that waited for these zones.
     fn take(&mut self) -> Vec<(NameBuf, Waiting)> {
         let done: Vec<_> = self.prover.iter().flat_map(Prover::take).collect();

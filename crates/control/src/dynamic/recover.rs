@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use journal::anchor::Content;
-use journal::disk::System;
 use journal::log::Options;
 use journal::{Body, Record, Recovery};
 use wire::NameBuf;
@@ -171,10 +170,11 @@ fn start_changer(controller: &Arc<Controller>, found: Option<Found>) -> Result<(
 pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>, String> {
     let Some(folder) = controller.folder().filter(|folder| folder.is_ours()) else { return Ok(None) };
     let path: PathBuf = journal_of(folder.path());
-    let floor = Floor::open(&path).map_err(|error| format!("the log of changes cannot be read: {error}"))?;
+    let floor = Floor::open(folder.disk(), &path)
+        .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     let start = floor.content().map(Content::start).unwrap_or_default();
     let options = Options { log_octets: controller.journal_octets, ..Options::default() };
-    let recovery = Recovery::open(Arc::new(System), &path, options, start);
+    let recovery = Recovery::open(folder.disk(), &path, options, start);
     let recovery = recovery.map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     Ok(Some((recovery, floor)))
 }

@@ -3,12 +3,14 @@
 //! ```text
 //! due: past octets --------------------> Rebuild::copy ---steps between groups---> exchange
 //! due: octets, age, pack, checkpoint --> `merge`: new pack --> Rebuild::onto --steps--> log: pack, what came since --> exchange
+//!                                                                                `- nothing came since: log: at rest --> the pack alone (`resting`)
 //! ```
 //!
 //! An exchange is a step of the changer's: nothing of the zone is queued or unpublished then, and the slot shows the same version in another way.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -21,10 +23,11 @@ use super::changer::{Changer, wall};
 use super::checkpoint;
 use super::group::Payload;
 use super::log::Log;
-use super::merge::{self, Member, Merged};
+use super::merge::{self, Member, Merged, NewPack};
 use super::origin::{Origin, Sums};
+use super::resting::{self, ZONE_OCTETS};
 use super::zone::DynamicZone;
-use crate::controller::Controller;
+use crate::controller::{Controller, LookedThrough};
 use crate::load::{OWN_PACK_OCTETS, SHARED_PACK_OCTETS};
 use crate::packs::StoredPack;
 
@@ -47,6 +50,11 @@ pub(super) struct Rules {
     pub(super) pause: Duration,
     /// Zones whose packs are in memory alone, before all of them are put into one file.
     pub(super) in_memory_max: usize,
+    /// Zones with small deltas; with more the quietest are merged until half is left, to rest: 160 MB of [`ZONE_OCTETS`]. Below some thousands those that
+    /// change each minute would be stored again and again.
+    pub(super) zones_max: usize,
+    /// Octets of their deltas, for the same: a sixteenth of what all may have.
+    pub(super) small_octets_max: u64,
     /// Octets of all deltas: from half of them on the largest is merged, and commits are delayed; with more, refused.
     pub(super) octets_max: u64,
     /// Names of one change that stands for a delta in the log.
@@ -75,6 +83,8 @@ impl Default for Rules {
             rest: 9,
             pause: Duration::from_secs(60),
             in_memory_max: 64,
+            zones_max: 16_384,
+            small_octets_max: 256 << 20,
             octets_max: 4 << 30,
             piece_names_max: zone::delta::PIECE_NAMES_MAX,
             condensed_octets_max: 16 << 20,
@@ -92,7 +102,9 @@ impl Rules {
     pub(super) fn of(controller: &Controller) -> Rules {
         let percent = u64::from(controller.merge_percent);
         let merge_from = MergeFrom { octets_min: MERGE_OCTETS_MIN, percent };
-        controller.dynamic.rules.get().cloned().unwrap_or(Rules { merge_from, ..Rules::default() })
+        let zones_max = controller.changed_zones;
+        let usual = Rules { merge_from, zones_max, ..Rules::default() };
+        controller.dynamic.rules.get().cloned().unwrap_or(usual)
     }
 }
 
@@ -102,6 +114,8 @@ const LOOK_PART: u32 = 100;
 const IDLE_LOOK: Duration = Duration::from_secs(60);
 /// Rows of a delta that are looked at between two looks at the clock: some 50 us.
 const ROWS_A_STEP: u32 = 32;
+/// When it is looked again whether a log that was full has said where zones are.
+const FULL_PAUSE: Duration = Duration::from_millis(10);
 /// Octets of what differs from a new pack when it is said in the log: what came while that was made. With more the merge was in vain, and is made anew.
 const SINCE_OCTETS_MAX: usize = 64 << 20;
 
@@ -110,7 +124,7 @@ pub(super) struct Renewal {
     pub(super) rules: Rules,
     /// Zones that are to be merged whatever their deltas have: the log is to be shortened, or the packs below are to be given up.
     asked: HashSet<NameBuf>,
-    /// Octets of all deltas at the last look.
+    /// Octets of all deltas at the last look, and what else their zones take.
     pub(super) octets: u64,
     /// Zones that are damaged below.
     left: HashSet<NameBuf>,
@@ -122,33 +136,57 @@ pub(super) struct Renewal {
     not_before: Instant,
     merge: Option<Receiver<Merged>>,
     /// A merge whose zones are being laid over the new pack.
-    taking: Option<Taking>,
+    pub(super) taking: Option<Taking>,
     work: Option<Work>,
+    /// Whether zones may come to rest: nobody makes packs, and those that there are were looked through.
+    pub(super) is_settled: bool,
+    /// Zones of the new pack of which the log is to say so, and has not yet.
+    undecided: usize,
+    /// When the last merge began, and when those are merged again of which there are many.
+    merge_began: Instant,
+    crowd_due: Instant,
+    /// Large zones at rest: when they were merged, and how long that took. Only as long as that keeps them from being merged again.
+    pub(super) rested: HashMap<NameBuf, (Instant, Duration)>,
 }
 
 /// See [`Renewal::taking`].
-struct Taking {
-    pack: Arc<StoredPack>,
+pub(super) struct Taking {
+    pub(super) pack: Arc<StoredPack>,
+    pub(super) looked: LookedThrough,
     left: VecDeque<(u32, Member)>,
     time: Duration,
+    pub(super) since: Instant,
+    /// Others make packs until then, perhaps.
+    pub(super) not_before: Instant,
 }
 
 /// A delta that is being made.
 struct Work {
     zone: NameBuf,
     rebuild: Rebuild,
-    /// The new pack, and how long it took to make it; `None`: a copy.
-    to: Option<(Arc<StoredPack>, Duration)>,
+    /// `None`: a copy.
+    to: Option<To>,
+}
+
+/// A new pack that a delta is to lie over.
+struct To {
+    pack: Arc<StoredPack>,
+    /// How long it took to make it.
+    time: Duration,
+    /// Whether none of the packs that were looked through has the zone.
+    is_newest: bool,
 }
 
 /// A new delta, once the log says what it is over.
 pub(super) struct Moved {
-    zone: NameBuf,
-    writer: DeltaWriter,
-    to: Arc<StoredPack>,
-    time: Duration,
+    pub(super) zone: NameBuf,
+    pub(super) writer: DeltaWriter,
+    pub(super) to: Arc<StoredPack>,
+    pub(super) time: Duration,
     /// See [`Sums`]; `None`: there is nothing beside the pack.
     sum: Option<u64>,
+    /// Whether the log says that the zone is at rest.
+    rests: bool,
 }
 
 impl Renewal {
@@ -166,7 +204,17 @@ impl Renewal {
             merge: None,
             taking: None,
             work: None,
+            is_settled: false,
+            undecided: 0,
+            merge_began: now,
+            crowd_due: now,
+            rested: HashMap::new(),
         }
+    }
+
+    /// The log says of so many zones of the new pack that they are there, or never will.
+    pub(super) fn note_decided(&mut self, count: usize) {
+        self.undecided = self.undecided.saturating_sub(count);
     }
 
     /// Has zones be merged soon, whatever has changed in them.
@@ -178,25 +226,26 @@ impl Renewal {
         }
     }
 
-    /// Whether there is something to do at once.
-    fn has_work(&self) -> bool {
-        self.work.is_some() || self.taking.is_some() || !self.copies.is_empty()
+    /// When there is something to do.
+    fn work_due(&self, now: Instant) -> Option<Instant> {
+        match &self.taking {
+            Some(taking) => Some(taking.not_before.max(now)),
+            None => (self.work.is_some() || !self.copies.is_empty()).then_some(now),
+        }
     }
 
-    /// How urgent a merge of a zone is; `None`: it is not due.
-    fn urgency(&self, zone: &DynamicZone, now: Instant, is_largest: bool) -> Option<u8> {
+    /// How urgent a merge of a zone is; `None`: it is not due. `is_one_of_many`: it is the largest, or one of many that are to rest.
+    fn urgency(&self, zone: &DynamicZone, now: Instant, is_one_of_many: bool) -> Option<u8> {
         let rules = &self.rules;
         let name = zone.name();
         if zone.fault.is_some() || !zone.is_published() || self.left.contains(name) {
             return None;
         }
         let is_rested = zone.merged.is_none_or(|(at, time)| now - at >= time * rules.rest);
-        let is_old = zone.octets() > 0
-            && now - zone.began >= rules.age
-            && now - zone.changed >= rules.quiet.min(rules.age);
+        let is_old = now - zone.began >= rules.age && now - zone.changed >= rules.quiet.min(rules.age);
         if self.asked.contains(name) {
             Some(3)
-        } else if is_largest {
+        } else if is_one_of_many {
             Some(2)
         } else if is_rested && zone.due(rules.merge_from, rules.past_octets_min) == Some(Due::Merge) {
             Some(1)
@@ -209,16 +258,17 @@ impl Renewal {
 impl Changer {
     /// When the changer is to look again, though nothing comes.
     pub(super) fn renewal_due(&self, now: Instant) -> Option<Instant> {
-        if self.zones.is_empty() {
-            return None;
-        }
         let can = !matches!(self.condition, Condition::Undecided(_));
-        Some(if can && self.renewal.has_work() {
-            now
-        } else {
+        if let Some(due) = self.renewal.work_due(now).filter(|_| can) {
+            return Some(due);
+        }
+        (!self.zones.is_empty()).then(|| {
             let is_busy = self.last.is_some_and(|last| now - last < IDLE_LOOK);
-            let is_wanted =
-                !self.renewal.asked.is_empty() || !self.renewal.merges.is_empty() || self.imaging.has_due();
+            let is_crowd = self.zones.len() > self.renewal.rules.zones_max;
+            let is_wanted = is_crowd
+                || !self.renewal.asked.is_empty()
+                || !self.renewal.merges.is_empty()
+                || self.imaging.has_due();
             let pause = if is_busy || is_wanted { self.renewal.rules.look } else { IDLE_LOOK };
             self.renewal.next_look.max(now + pause.min(IDLE_LOOK) / 2)
         })
@@ -240,12 +290,18 @@ impl Changer {
         // As long as the others had: so what is made anew comes nearer to its end, however many rows come meanwhile.
         let (least, most) = self.renewal.rules.turns;
         self.step_until(now + worked.map_or(most, |worked| worked.clamp(least, most)));
+        self.count_changed();
     }
 
     /// Finds what is due.
     fn look_at_zones(&mut self, now: Instant) {
+        self.forget_unchanged(now);
         let renewal = &mut self.renewal;
-        renewal.octets = self.zones.values().map(DynamicZone::octets).sum();
+        renewal.octets = self.zones.values().map(|zone| zone.octets() + ZONE_OCTETS).sum();
+        self.controller.dynamic.changed_octets.store(renewal.octets, Ordering::Relaxed);
+        let rest = renewal.rules.rest;
+        renewal.rested.retain(|_, (at, time)| now - *at < *time * rest);
+        let crowd = resting::crowd(self.zones.values(), &renewal.rules, now >= renewal.crowd_due);
         let largest = (renewal.octets > renewal.rules.octets_max / 2)
             .then(|| self.zones.values().max_by_key(|zone| zone.octets()).map(|zone| zone.name().to_owned()))
             .flatten();
@@ -257,9 +313,9 @@ impl Changer {
         let mut merges: Vec<(u8, u64, NameBuf)> = Vec::new();
         renewal.copies.clear();
         for (name, zone) in &self.zones {
-            let is_largest = largest.as_ref() == Some(name);
+            let is_one_of_many = largest.as_ref() == Some(name) || crowd.contains(name);
             let rules = &renewal.rules;
-            if let Some(urgency) = renewal.urgency(zone, now, is_largest) {
+            if let Some(urgency) = renewal.urgency(zone, now, is_one_of_many) {
                 merges.push((urgency, zone.octets(), name.clone()));
             } else if zone.is_published() && zone.is_past(rules.past_octets_min) {
                 renewal.copies.push_back(name.clone());
@@ -313,7 +369,7 @@ impl Changer {
         }
         tracing::debug!(zones = members.len(), "merging {} zones that have changed", members.len());
         match merge::start(&self.controller, members, is_passing == Some(true)) {
-            Ok(receiver) => renewal.merge = Some(receiver),
+            Ok(receiver) => (renewal.merge, renewal.merge_began) = (Some(receiver), now),
             Err(error) => {
                 renewal.not_before = now + renewal.rules.pause;
                 tracing::error!(%error, "a thread that merges zones cannot be started: {error}");
@@ -336,21 +392,41 @@ impl Changer {
             }
         };
         renewal.merge = None;
-        let Merged { pack, members, damaged, time } = merged;
+        let Merged { new, members, damaged, time } = merged;
         for zone in damaged {
             tracing::error!(%zone, "zone {zone}: what it changes from is damaged; it cannot be stored anew");
             renewal.left.insert(zone);
         }
-        match pack {
-            Some(pack) => {
-                renewal.taking = Some(Taking { pack, left: (0..).zip(members).collect(), time });
+        match new {
+            Some(NewPack { pack, looked }) => {
+                let left = (0..).zip(members).collect();
+                renewal.taking = Some(Taking { pack, looked, left, time, since: now, not_before: now });
             }
             None => renewal.not_before = now + renewal.rules.pause,
         }
     }
 
-    /// Goes on with the delta that is being made, and the next ones, until then.
+    /// Goes on with the delta that is being made, and the next ones, until then. What the log is to say of them is written at the end, together.
     fn step_until(&mut self, until: Instant) {
+        let controller = Arc::clone(&self.controller);
+        let settled = self.settle(&controller);
+        if self.renewal.taking.as_ref().is_none_or(|taking| taking.not_before <= Instant::now()) {
+            self.take_steps(until);
+        }
+        self.write_moved();
+        self.renewal.is_settled = false;
+        drop(settled);
+    }
+
+    /// Has the log say where zones of the new pack are. Says whether it has.
+    fn write_moved(&mut self) -> bool {
+        if self.renewal.undecided > 0 {
+            self.commit();
+        }
+        self.renewal.undecided == 0
+    }
+
+    fn take_steps(&mut self, until: Instant) {
         while self.next_work() {
             let Some(mut work) = self.renewal.work.take() else { return };
             let Some(zone) = self.zones.get(&work.zone) else { continue };
@@ -374,17 +450,22 @@ impl Changer {
 
     /// Makes sure that there is a delta being made, if any is to be.
     fn next_work(&mut self) -> bool {
-        let renewal = &mut self.renewal;
-        while renewal.work.is_none() {
+        while self.renewal.work.is_none() {
+            if self.renewal.taking.as_ref().is_some_and(|taking| taking.left.is_empty()) {
+                if !self.end_taking() {
+                    return false;
+                }
+                continue;
+            }
+            let renewal = &mut self.renewal;
             if let Some(taking) = &mut renewal.taking {
-                let Some((number, member)) = taking.left.pop_front() else {
-                    self.controller.let_go_of(taking.pack.pack.id());
-                    renewal.taking = None;
-                    self.controller.tidy_soon();
-                    continue;
-                };
+                let Some((number, member)) = taking.left.pop_front() else { return false };
                 let pack = Arc::clone(&taking.pack.pack);
-                let to = Some((Arc::clone(&taking.pack), taking.time));
+                let to = Some(To {
+                    pack: Arc::clone(&taking.pack),
+                    time: taking.time,
+                    is_newest: taking.looked.has_not(&member.zone),
+                });
                 renewal.work = Rebuild::onto(pack, number, &member.pinned).map(|rebuild| Work {
                     zone: member.zone,
                     rebuild,
@@ -405,21 +486,49 @@ impl Changer {
         true
     }
 
+    /// All zones of the new pack are served from there, or stay where they are: only these need it now. False: the log has not said so yet.
+    fn end_taking(&mut self) -> bool {
+        let is_written = self.write_moved();
+        let renewal = &mut self.renewal;
+        let now = Instant::now();
+        if !is_written && let Some(taking) = &mut renewal.taking {
+            // For a log that is full.
+            taking.not_before = now + FULL_PAUSE;
+            return false;
+        }
+        if let Some(taking) = renewal.taking.take() {
+            renewal.crowd_due = now + (now - renewal.merge_began);
+            self.controller.let_go_of(taking.pack.pack.id());
+            self.controller.tidy_soon();
+        }
+        true
+    }
+
     /// Has a delta that has all of the old one take its place: a copy at once, one over a new pack once the log says so.
     fn end_work(&mut self, work: Work) {
         let Work { zone: name, rebuild, to } = work;
         let Some(zone) = self.zones.get_mut(&name) else { return };
         let Ok(writer) = zone.finish(rebuild) else { return };
-        let Some((to, time)) = to else {
+        let Some(To { pack: to, time, is_newest }) = to else {
             if zone.exchange(&self.controller, writer, None).is_ok() {
                 tracing::debug!(zone = %name, "zone {name}: its changes are copied, without what is past");
             }
             return;
         };
+        let Some(zone) = self.zones.get(&name) else { return };
         if zone.is_passing {
-            return self.moved(Moved { zone: name, writer, to, time, sum: None }, 0);
+            let rests = self.is_idle(zone, &writer);
+            return self.moved(Moved { zone: name, writer, to, time, sum: None, rests }, 0);
         }
         let Log::Open(open) = &self.log else { return };
+        if let Some(entry) = self.at_rest(zone, &writer, is_newest) {
+            let moved = Moved { zone: name, writer, to, time, sum: None, rests: true };
+            let payload = Payload::Moved(Box::new(moved));
+            let generation = open.committer.generation();
+            let queued = open.committer.enqueue_urgent(generation, Arc::new(entry), payload);
+            self.renewal.undecided += usize::from(queued.is_ok());
+            return;
+        }
         let limits = (SINCE_OCTETS_MAX, self.renewal.rules.piece_names_max);
         let fault = zone.fault.as_deref().and_then(|fault| checkpoint::damaged(&name, fault, wall()));
         let Some(mut entries) = checkpoint::over_pack(writer.newest_box(), limits, wall()) else { return };
@@ -430,8 +539,8 @@ impl Changer {
             entries.insert(0, fault);
         }
         // With the last of them the log says all.
-        let moved =
-            last.map(|entry| (entry, Payload::Moved(Box::new(Moved { zone: name, writer, to, time, sum }))));
+        let moved = Moved { zone: name, writer, to, time, sum, rests: false };
+        let moved = last.map(|entry| (entry, Payload::Moved(Box::new(moved))));
         let others = entries.into_iter().map(|entry| (entry, Payload::Base(None)));
         for (entry, payload) in others.chain(moved) {
             let generation = open.committer.generation();
@@ -439,26 +548,29 @@ impl Changer {
                 return;
             }
         }
-        self.commit();
+        self.renewal.undecided += 1;
     }
 
     /// A zone is in its new pack, as the log says by this group: it is shown from there.
     pub(super) fn moved(&mut self, moved: Moved, group: u64) {
-        let Moved { zone: name, writer, to, time, sum } = moved;
+        let name = moved.zone.clone();
+        self.renewal.asked.remove(&name);
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.said(&name);
+        }
+        let moved = if moved.rests { self.come_to_rest(moved) } else { Some(moved) };
+        let Some(Moved { writer, to, time, sum, rests, .. }) = moved else { return };
         let Some(zone) = self.zones.get_mut(&name) else { return };
         // Where it fails the zone was given to another or removed, and is forgotten for that.
         if zone.exchange(&self.controller, writer, Some(&to)).is_ok() {
             zone.begins_anew();
             zone.say(sum.map(|sum| Origin { group, sum }));
             self.imaging.ask(zone, self.renewal.rules.image_rows_min);
-            zone.is_based = !zone.is_passing;
+            // What says that it is at rest is nothing to begin from.
+            zone.is_based = !zone.is_passing && !rests;
             zone.is_in_memory = false;
             zone.merged = Some((Instant::now(), time));
             tracing::debug!(zone = %name, "zone {name}: stored anew with its changes, which took {} ms", time.as_millis());
-        }
-        self.renewal.asked.remove(&name);
-        if let Some(checkpoint) = &mut self.checkpoint {
-            checkpoint.said(&name);
         }
     }
 }

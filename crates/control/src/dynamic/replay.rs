@@ -153,6 +153,8 @@ impl<'c> Replay<'c> {
                     begun.zone.say(Some(Origin { group, sum }));
                 }
             }
+            // It is served as packs have it. That changes of it were lost holds on: who has said so takes that back.
+            Body::AtRest { .. } => self.rests(&name),
             // Its age stays: it may be that it came as a whole.
             Body::Removed => {
                 self.zones.remove(&name);
@@ -172,6 +174,14 @@ impl<'c> Replay<'c> {
             }
         }
         self.last.insert(name, group);
+    }
+
+    /// The log has nothing more of a zone.
+    fn rests(&mut self, name: &NameBuf) {
+        self.zones.remove(name);
+        self.next.remove(name);
+        self.lost.remove(name);
+        self.pieces.0.remove(name);
     }
 
     pub(super) fn packs(&mut self) -> &HashMap<u64, Arc<StoredPack>> {

@@ -272,6 +272,7 @@ impl Changer {
             Some(mut zone) => {
                 // Else it has moved just now: it comes again.
                 let is_claimed = zone.is_claimed(&self.controller);
+                zone.merged = self.renewal.rested.remove(name);
                 self.claimed.insert(name.to_owned());
                 self.zones.insert(name.to_owned(), zone);
                 if is_claimed { Ok(()) } else { Err(Said::not_now()) }

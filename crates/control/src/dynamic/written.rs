@@ -53,7 +53,10 @@ impl Changer {
                 self.ages.remove(&name);
                 return;
             }
-            Payload::Moved(moved) => return self.moved(*moved, group),
+            Payload::Moved(moved) => {
+                self.renewal.note_decided(1);
+                return self.moved(*moved, group);
+            }
             Payload::Checkpoint(anew) => {
                 self.said_anew(group, anew);
                 return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
@@ -106,6 +109,7 @@ impl Changer {
                 }
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
                 Payload::Base(_) | Payload::Moved(_) | Payload::Checkpoint(_) => {
+                    self.renewal.note_decided(usize::from(matches!(payload, Payload::Moved(_))));
                     self.checkpoint = None;
                     self.zones.values_mut().for_each(|zone| zone.is_based = false);
                 }

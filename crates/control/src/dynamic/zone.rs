@@ -202,6 +202,25 @@ impl DynamicZone {
         Err(Gone)
     }
 
+    /// Has its slot show it as a pack has it, where it is the same: nothing of its delta is needed any more. False: it shows something else.
+    pub(super) fn show_at_rest(
+        &mut self,
+        controller: &Controller,
+        to: &Arc<StoredPack>,
+        number: u32,
+    ) -> bool {
+        for _ in 0..PUBLISH_ATTEMPTS_MAX {
+            if !self.is_shown(&controller.catalog) {
+                return false;
+            }
+            let Some(place) = self.place else { return false };
+            if controller.show_at_rest(place, self.pack().id(), (to, number)) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether its slot still shows what was published last, in whatever version: access lists of the zone may have become others.
     pub(super) fn is_shown(&mut self, catalog: &Catalog) -> bool {
         let Some((slot, published)) = self.place else { return false };

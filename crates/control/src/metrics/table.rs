@@ -17,7 +17,7 @@ const GAUGES: [&str; 5] = ["tcp_open", "later_open", "upstream_sockets", "upstre
 
 /// What `ctl stats` has of its own threads: name there, what it does, help.
 #[rustfmt::skip]
-const COUNTS: [(&str, Kind, &str); 23] = [
+const COUNTS: [(&str, Kind, &str); 26] = [
     ("transfers-out", Kind::Counter, "Transfers of zones that were begun (AXFR, IXFR), those of one message included."),
     ("transfers-out-completed", Kind::Counter, "Transfers that were sent to their end."),
     ("transfers-out-broken", Kind::Counter, "Transfers that were not: the client went or was too slow, or the zone could not be read."),
@@ -34,6 +34,9 @@ const COUNTS: [(&str, Kind, &str); 23] = [
     ("history-begun-anew", Kind::Counter, "Times that nothing was known of what led to a version."),
     ("history-waiting-octets", Kind::Gauge, "Octets of versions that are not written yet."),
     ("history-condensed", Kind::Counter, "Times that several versions were sent as one difference."),
+    ("zones-changed", Kind::Gauge, "Zones that have changed in place and were not stored anew since."),
+    ("zones-changed-octets", Kind::Gauge, "Octets of memory of what has changed in them."),
+    ("zones-rested", Kind::Counter, "Times that a zone was stored with all that had changed."),
     ("sig0-verified", Kind::Counter, "Updates signed by SIG(0) whose signature is right."),
     ("sig0-failed", Kind::Counter, "Updates whose signature, signer or time is wrong."),
     ("sig0-over-quota", Kind::Counter, "Updates that were refused without a look, as too many came."),

@@ -79,6 +79,9 @@ section! {
         /// more, the seldomer that is done, and the more memory changes take; from half of the zone on its updates wait, each up to a second. A zone may be
         /// stored sooner for other reasons, as when the log is to be shortened or nothing has changed for long.
         merge_percent: u8 = 5, Range::Number("hundredths", 1, 100), start;
+        /// How many zones may have changed in place and not be stored anew since: each takes some kilobytes beside what changed. With more, those that have been quiet
+        /// longest are stored, until half as many are left; a zone that is stored with all its changes is at rest again, and takes nothing beside its pack.
+        changed_zones: usize = 16_384, Range::Number("zones", 64, 100_000), start;
         /// Whether a start answers at once from the zones that `pack-directory` has, as they were stored, and looks at lists and
         /// files after that: what has changed meanwhile follows as soon as it is loaded, and what is broken stays as it was.
         /// Otherwise lists and files come first, and zones that have changed get SERVFAIL until they are loaded.

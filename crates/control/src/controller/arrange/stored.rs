@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use wire::{Name, NameBuf};
 use zone::catalog::{View, ViewSource};
+use zone::pack::ZoneRow;
 
 use super::look::job;
 use super::{Candidate, Who, ZONES_A_BATCH};
@@ -80,12 +81,16 @@ impl Controller {
         for name in self.texts.frozen() {
             self.take_last_good(&mut self.zones.write(), &name, &stored);
         }
+        let (mut beside, candidates): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|candidate| self.take_stored_beside(candidate, &stored));
+        beside.iter_mut().for_each(|candidate| candidate.is_new = false);
         let mut jobs = Vec::with_capacity(candidates.len());
         for batch in candidates.chunks(ZONES_A_BATCH) {
             jobs.extend(self.looks(batch).into_iter().map(|(_, look)| job(look)));
             self.take_stored_secondaries(batch, &stored);
         }
         drop(candidates);
+        jobs.extend(self.look(&beside, Scope::All, progress));
         (0..).zip(&mut jobs).for_each(|(id, job)| job.id = id);
         self.load(&jobs, &stored, progress, &mut change, false);
         if self.zones.read().has_unread() {
@@ -104,6 +109,26 @@ impl Controller {
         self.secondaries.look();
         self.catalogs.loaded();
         change
+    }
+
+    /// Shows what packs have of a zone if it has changed since its text was read: that is nowhere else, and its text is held against it as at any other time. Says whether
+    /// that is so.
+    fn take_stored_beside(&self, candidate: &Candidate, stored: &Stored) -> bool {
+        let Who::Slot(slot) = candidate.who else { return false };
+        let name = {
+            let zones = self.zones.read();
+            // Others have their own rules.
+            let has_text = !zones.sources.is_without_file(zones.kept(slot).source);
+            self.catalog.reader().with(|view| zones.name(view, slot).filter(|_| has_text).map(Name::to_owned))
+        };
+        let Some(name) = name else { return false };
+        let is_beside = stored
+            .find(&name)
+            .is_some_and(|(pack, number)| pack.pack.zone_row(number).bits & ZoneRow::BESIDE_TEXT != 0);
+        if is_beside {
+            self.take_last_good(&mut self.zones.write(), &name, stored);
+        }
+        is_beside && self.has_data(&name)
     }
 
     /// Serves what packs have and no list that could be read: it may be of one that could not.

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use journal::disk::simulated::{Faults, Simulated};
 use journal::disk::{Disk, File, System};
 
-/// See the module. All is in one folder; what is above it is not simulated. Clones are the same disk.
+/// See the module. What is above its folder is not simulated. Clones are the same disk.
 #[derive(Clone)]
-pub(super) struct Mirrored {
+pub(crate) struct Mirrored {
     simulated: Simulated,
+    folder: PathBuf,
 }
 
 /// A file on both.
@@ -22,43 +23,49 @@ struct Both {
     real: Arc<dyn File>,
 }
 
-/// What a file is called on the simulated disk.
-fn name(path: &Path) -> &Path {
-    path.file_name().map(Path::new).unwrap_or(path)
-}
-
 impl Mirrored {
-    /// A disk with the files of a folder, all of which are synced.
-    pub(super) fn of(folder: &Path, seed: u64, faults: Faults) -> io::Result<Mirrored> {
+    /// A disk with the files of a folder and those below it, all of which are synced.
+    pub(crate) fn of(folder: &Path, seed: u64, faults: Faults) -> io::Result<Mirrored> {
         let simulated = Simulated::new(seed);
+        let disk = Mirrored { simulated, folder: folder.to_owned() };
+        disk.take(folder)?;
+        disk.simulated.set_faults(faults);
+        Ok(disk)
+    }
+
+    fn take(&self, folder: &Path) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            let file = simulated.create(name(&path))?;
+            if path.is_dir() {
+                self.simulated.make_folder(self.name(&path))?;
+                self.take(&path)?;
+                continue;
+            }
+            let file = self.simulated.create(self.name(&path))?;
             file.write_at(&fs::read(&path)?, 0)?;
             file.sync()?;
         }
-        simulated.sync_folder(Path::new(""))?;
-        simulated.set_faults(faults);
-        Ok(Mirrored { simulated })
+        self.simulated.sync_folder(self.name(folder))
+    }
+
+    /// What a file is called on the simulated disk.
+    fn name<'p>(&self, path: &'p Path) -> &'p Path {
+        path.strip_prefix(&self.folder).expect("a path in the folder")
     }
 
     /// See [`Simulated::fail_after`].
-    pub(super) fn fail_after(&self, calls: usize) {
+    pub(crate) fn fail_after(&self, calls: usize) {
         self.simulated.fail_after(calls);
     }
 
     /// Whether the power has failed.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.simulated.has_failed()
     }
 
     /// Puts into a folder what the disk has after the power has failed.
-    pub(super) fn put_what_is_left(&self, folder: &Path) -> io::Result<()> {
-        let left = self.simulated.crash();
-        left.names(Path::new(""))?.into_iter().try_for_each(|name| {
-            let octets = left.content(Path::new(&name)).unwrap_or_default();
-            fs::write(folder.join(name), octets)
-        })
+    pub(crate) fn put_what_is_left(&self, folder: &Path) -> io::Result<()> {
+        put(&self.simulated.crash(), Path::new(""), folder)
     }
 
     fn both(
@@ -66,9 +73,22 @@ impl Mirrored {
         path: &Path,
         open: impl Fn(&dyn Disk, &Path) -> io::Result<Arc<dyn File>>,
     ) -> io::Result<Arc<dyn File>> {
-        let simulated = open(&self.simulated, name(path))?;
+        let simulated = open(&self.simulated, self.name(path))?;
         Ok(Arc::new(Both { simulated, real: open(&System, path)? }))
     }
+}
+
+/// Puts what a folder of a disk has into another one.
+fn put(left: &Simulated, below: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for name in left.names(below)? {
+        let (path, to) = (below.join(&name), folder.join(&name));
+        match left.content(&path) {
+            Some(octets) => fs::write(to, octets)?,
+            None => put(left, &path, &to)?,
+        }
+    }
+    Ok(())
 }
 
 /// The simulated disk first: what fails there is not done to the folder either.
@@ -86,25 +106,26 @@ impl Disk for Mirrored {
     }
 
     fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        self.simulated.make_folder(self.name(folder))?;
         System.make_folder(folder)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.simulated.rename(name(from), name(to))?;
+        self.simulated.rename(self.name(from), self.name(to))?;
         System.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.simulated.remove(name(path))?;
+        self.simulated.remove(self.name(path))?;
         System.remove(path)
     }
 
-    fn sync_folder(&self, _: &Path) -> io::Result<()> {
-        self.simulated.sync_folder(Path::new(""))
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        self.simulated.sync_folder(self.name(folder))
     }
 
-    fn sync_all(&self, _: &Path) -> io::Result<()> {
-        self.simulated.sync_all(Path::new(""))
+    fn sync_all(&self, folder: &Path) -> io::Result<()> {
+        self.simulated.sync_all(self.name(folder))
     }
 }
 
@@ -138,7 +159,7 @@ impl File for Both {
 }
 
 /// A folder for a disk.
-pub(super) fn folder(parent: &Path, number: usize) -> PathBuf {
+pub(crate) fn folder(parent: &Path, number: usize) -> PathBuf {
     let folder = parent.join(format!("packs{number}"));
     let _ = fs::create_dir(&folder);
     folder

@@ -1,6 +1,9 @@
 //! Zones that change while their deltas are copied and merged every few commits, between starts: what is served is what a naive model says.
 
 mod held;
+mod many;
+mod power;
+mod resting;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -222,6 +225,10 @@ impl Bed {
 /// Random changes of some zones, of which deltas are copied and merged meanwhile, and starts in between. Says how often a zone was seen in
 /// another pack, and over another delta in the same one.
 fn run(seed: u64, steps: usize) -> (usize, usize) {
+    run_by(seed, steps, rules)
+}
+
+fn run_by(seed: u64, steps: usize, rules: fn() -> Rules) -> (usize, usize) {
     let mut random = Random::new(seed);
     let mut bed = Bed::new(ZONES, rules());
     let (mut merged, mut copied) = (0, 0);
