@@ -12,7 +12,7 @@ use zone::delta::Changed;
 
 use super::incoming::Told;
 use super::origin::Anew;
-use super::renewal::Moved;
+use super::taking::Moved;
 use super::update::{Said, Update};
 
 /// What waits for a record of the log.

@@ -7,7 +7,7 @@
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`rounds`]: what it has taken and not done; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`storing`]: packs for that; [`incoming`]: what secondary zones get from their primaries.
-//! * [`history`]: versions kept for IXFR, beside all that; [`condensed`]: many as one. [`renewal`]: deltas made anew, copied or [`merge`]d; [`resting`]: zones that have none any more; [`bounds`]: what they may have.
+//! * [`history`]: versions kept for IXFR, beside all that; [`condensed`]: many as one. [`renewal`]: deltas made anew, copied or [`merge`]d, in steps ([`taking`]); [`resting`]: zones that have none any more; [`bounds`]: what they may have.
 //! * [`proving`]: signatures that updates bring to signed zones, and [`prover`], the thread that looks at them.
 //! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them, by the record that made the state ([`origin`]); [`imaged`]: looked at by people.
 //! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`], on several threads ([`shares`]): at a start.
@@ -42,6 +42,7 @@ mod resting;
 mod rounds;
 mod shares;
 mod storing;
+mod taking;
 mod update;
 mod versions;
 mod written;

@@ -9,32 +9,27 @@
 //! An exchange is a step of the changer's: nothing of the zone is queued or unpublished then, and the slot shows the same version in another way.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use journal::commit::Condition;
 use wire::NameBuf;
-use zone::DeltaWriter;
-use zone::delta::{Due, MERGE_OCTETS_MIN, MERGE_PERCENT, MergeFrom, PAST_OCTETS_MIN, Rebuild};
+use zone::delta::{Due, MERGE_OCTETS_MIN, MERGE_PERCENT, MergeFrom, PAST_OCTETS_MIN};
 
-use super::changer::{Changer, wall};
-use super::checkpoint;
-use super::group::Payload;
+use super::changer::Changer;
 use super::log::Log;
 use super::merge::{self, Member, Merged, NewPack};
-use super::origin::{Origin, Sums};
 use super::resting::{self, ZONE_OCTETS};
+use super::taking::{Taking, Work};
 use super::zone::DynamicZone;
-use crate::controller::{Controller, LookedThrough};
+use crate::controller::Controller;
 use crate::load::{OWN_PACK_OCTETS, SHARED_PACK_OCTETS};
-use crate::packs::StoredPack;
 
 /// When what is due; others in tests.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
-    /// See [`DeltaWriter::due`].
+    /// See [`zone::DeltaWriter::due`].
     pub(super) merge_from: MergeFrom,
     /// The same.
     pub(super) past_octets_min: u64,
@@ -112,81 +107,35 @@ impl Rules {
 const LOOK_PART: u32 = 100;
 /// Zones without changes are looked at so often: some become old.
 const IDLE_LOOK: Duration = Duration::from_secs(60);
-/// Rows of a delta that are looked at between two looks at the clock: some 50 us.
-const ROWS_A_STEP: u32 = 32;
-/// When it is looked again whether a log that was full has said where zones are.
-const FULL_PAUSE: Duration = Duration::from_millis(10);
-/// Octets of what differs from a new pack when it is said in the log: what came while that was made. With more the merge was in vain, and is made anew.
-const SINCE_OCTETS_MAX: usize = 64 << 20;
 
 /// What is under way, and what is to be done.
 pub(super) struct Renewal {
     pub(super) rules: Rules,
     /// Zones that are to be merged whatever their deltas have: the log is to be shortened, or the packs below are to be given up.
-    asked: HashSet<NameBuf>,
+    pub(super) asked: HashSet<NameBuf>,
     /// Octets of all deltas at the last look, and what else their zones take.
     pub(super) octets: u64,
     /// Zones that are damaged below.
     left: HashSet<NameBuf>,
     /// What is to be copied, and merged, as of the last look; the most urgent first.
-    copies: VecDeque<NameBuf>,
+    pub(super) copies: VecDeque<NameBuf>,
     merges: Vec<NameBuf>,
     next_look: Instant,
     /// No merge begins before.
     not_before: Instant,
-    merge: Option<Receiver<Merged>>,
+    pub(super) merge: Option<Receiver<Merged>>,
     /// A merge whose zones are being laid over the new pack.
     pub(super) taking: Option<Taking>,
-    work: Option<Work>,
+    pub(super) work: Option<Work>,
     /// Whether zones may come to rest: nobody makes packs, and those that there are were looked through.
     pub(super) is_settled: bool,
     /// Zones of the new pack of which the log is to say so, and has not yet.
-    undecided: usize,
+    pub(super) undecided: usize,
     /// When the last merge began, and when those are merged again of which there are many.
-    merge_began: Instant,
-    crowd_due: Instant,
+    pub(super) merge_began: Instant,
+    pub(super) crowd_due: Instant,
     /// Large zones at rest: when they were merged, and how long that took. Only as long as that keeps them from being merged again.
     pub(super) rested: HashMap<NameBuf, (Instant, Duration)>,
-}
-
-/// See [`Renewal::taking`].
-pub(super) struct Taking {
-    pub(super) pack: Arc<StoredPack>,
-    pub(super) looked: LookedThrough,
-    left: VecDeque<(u32, Member)>,
-    time: Duration,
-    pub(super) since: Instant,
-    /// Others make packs until then, perhaps.
-    pub(super) not_before: Instant,
-}
-
-/// A delta that is being made.
-struct Work {
-    zone: NameBuf,
-    rebuild: Rebuild,
-    /// `None`: a copy.
-    to: Option<To>,
-}
-
-/// A new pack that a delta is to lie over.
-struct To {
-    pack: Arc<StoredPack>,
-    /// How long it took to make it.
-    time: Duration,
-    /// Whether none of the packs that were looked through has the zone.
-    is_newest: bool,
-}
-
-/// A new delta, once the log says what it is over.
-pub(super) struct Moved {
-    pub(super) zone: NameBuf,
-    pub(super) writer: DeltaWriter,
-    pub(super) to: Arc<StoredPack>,
-    pub(super) time: Duration,
-    /// See [`Sums`]; `None`: there is nothing beside the pack.
-    sum: Option<u64>,
-    /// Whether the log says that the zone is at rest.
-    rests: bool,
 }
 
 impl Renewal {
@@ -403,174 +352,6 @@ impl Changer {
                 renewal.taking = Some(Taking { pack, looked, left, time, since: now, not_before: now });
             }
             None => renewal.not_before = now + renewal.rules.pause,
-        }
-    }
-
-    /// Goes on with the delta that is being made, and the next ones, until then. What the log is to say of them is written at the end, together.
-    fn step_until(&mut self, until: Instant) {
-        let controller = Arc::clone(&self.controller);
-        let settled = self.settle(&controller);
-        if self.renewal.taking.as_ref().is_none_or(|taking| taking.not_before <= Instant::now()) {
-            self.take_steps(until);
-        }
-        self.write_moved();
-        self.renewal.is_settled = false;
-        drop(settled);
-    }
-
-    /// Has the log say where zones of the new pack are. Says whether it has.
-    fn write_moved(&mut self) -> bool {
-        if self.renewal.undecided > 0 {
-            self.commit();
-        }
-        self.renewal.undecided == 0
-    }
-
-    fn take_steps(&mut self, until: Instant) {
-        while self.next_work() {
-            let Some(mut work) = self.renewal.work.take() else { return };
-            let Some(zone) = self.zones.get(&work.zone) else { continue };
-            if zone.is_waiting() {
-                // For a log that is full: later.
-                self.renewal.work = Some(work);
-                return;
-            }
-            // It is of another delta if that was exchanged meanwhile, or its zone came anew: then it is looked at again.
-            let Ok(is_over) = work.rebuild.step(zone.newest_box(), ROWS_A_STEP) else { continue };
-            if is_over {
-                self.end_work(work);
-            } else {
-                self.renewal.work = Some(work);
-            }
-            if Instant::now() >= until {
-                return;
-            }
-        }
-    }
-
-    /// Makes sure that there is a delta being made, if any is to be.
-    fn next_work(&mut self) -> bool {
-        while self.renewal.work.is_none() {
-            if self.renewal.taking.as_ref().is_some_and(|taking| taking.left.is_empty()) {
-                if !self.end_taking() {
-                    return false;
-                }
-                continue;
-            }
-            let renewal = &mut self.renewal;
-            if let Some(taking) = &mut renewal.taking {
-                let Some((number, member)) = taking.left.pop_front() else { return false };
-                let pack = Arc::clone(&taking.pack.pack);
-                let to = Some(To {
-                    pack: Arc::clone(&taking.pack),
-                    time: taking.time,
-                    is_newest: taking.looked.has_not(&member.zone),
-                });
-                renewal.work = Rebuild::onto(pack, number, &member.pinned).map(|rebuild| Work {
-                    zone: member.zone,
-                    rebuild,
-                    to,
-                });
-            } else {
-                let Some(name) = renewal.copies.pop_front() else { return false };
-                // A merge of it is better, and hangs on the delta that it has.
-                let is_merging = renewal.merge.is_some();
-                renewal.work = self
-                    .zones
-                    .get(&name)
-                    .filter(|zone| !is_merging && !zone.is_waiting())
-                    .and_then(|zone| Rebuild::copy(zone.newest_box()))
-                    .map(|rebuild| Work { zone: name, rebuild, to: None });
-            }
-        }
-        true
-    }
-
-    /// All zones of the new pack are served from there, or stay where they are: only these need it now. False: the log has not said so yet.
-    fn end_taking(&mut self) -> bool {
-        let is_written = self.write_moved();
-        let renewal = &mut self.renewal;
-        let now = Instant::now();
-        if !is_written && let Some(taking) = &mut renewal.taking {
-            // For a log that is full.
-            taking.not_before = now + FULL_PAUSE;
-            return false;
-        }
-        if let Some(taking) = renewal.taking.take() {
-            renewal.crowd_due = now + (now - renewal.merge_began);
-            self.controller.let_go_of(taking.pack.pack.id());
-            self.controller.tidy_soon();
-        }
-        true
-    }
-
-    /// Has a delta that has all of the old one take its place: a copy at once, one over a new pack once the log says so.
-    fn end_work(&mut self, work: Work) {
-        let Work { zone: name, rebuild, to } = work;
-        let Some(zone) = self.zones.get_mut(&name) else { return };
-        let Ok(writer) = zone.finish(rebuild) else { return };
-        let Some(To { pack: to, time, is_newest }) = to else {
-            if zone.exchange(&self.controller, writer, None).is_ok() {
-                tracing::debug!(zone = %name, "zone {name}: its changes are copied, without what is past");
-            }
-            return;
-        };
-        let Some(zone) = self.zones.get(&name) else { return };
-        if zone.is_passing {
-            let rests = self.is_idle(zone, &writer);
-            return self.moved(Moved { zone: name, writer, to, time, sum: None, rests }, 0);
-        }
-        let Log::Open(open) = &self.log else { return };
-        if let Some(entry) = self.at_rest(zone, &writer, is_newest) {
-            let moved = Moved { zone: name, writer, to, time, sum: None, rests: true };
-            let payload = Payload::Moved(Box::new(moved));
-            let generation = open.committer.generation();
-            let queued = open.committer.enqueue_urgent(generation, Arc::new(entry), payload);
-            self.renewal.undecided += usize::from(queued.is_ok());
-            return;
-        }
-        let limits = (SINCE_OCTETS_MAX, self.renewal.rules.piece_names_max);
-        let fault = zone.fault.as_deref().and_then(|fault| checkpoint::damaged(&name, fault, wall()));
-        let Some(mut entries) = checkpoint::over_pack(writer.newest_box(), limits, wall()) else { return };
-        let mut sums = Sums::default();
-        let sum = entries.iter().filter_map(|entry| sums.anew(entry)).last().map(|anew| anew.sum);
-        let last = entries.pop();
-        if let Some(fault) = fault {
-            entries.insert(0, fault);
-        }
-        // With the last of them the log says all.
-        let moved = Moved { zone: name, writer, to, time, sum, rests: false };
-        let moved = last.map(|entry| (entry, Payload::Moved(Box::new(moved))));
-        let others = entries.into_iter().map(|entry| (entry, Payload::Base(None)));
-        for (entry, payload) in others.chain(moved) {
-            let generation = open.committer.generation();
-            if open.committer.enqueue_urgent(generation, Arc::new(entry), payload).is_err() {
-                return;
-            }
-        }
-        self.renewal.undecided += 1;
-    }
-
-    /// A zone is in its new pack, as the log says by this group: it is shown from there.
-    pub(super) fn moved(&mut self, moved: Moved, group: u64) {
-        let name = moved.zone.clone();
-        self.renewal.asked.remove(&name);
-        if let Some(checkpoint) = &mut self.checkpoint {
-            checkpoint.said(&name);
-        }
-        let moved = if moved.rests { self.come_to_rest(moved) } else { Some(moved) };
-        let Some(Moved { writer, to, time, sum, rests, .. }) = moved else { return };
-        let Some(zone) = self.zones.get_mut(&name) else { return };
-        // Where it fails the zone was given to another or removed, and is forgotten for that.
-        if zone.exchange(&self.controller, writer, Some(&to)).is_ok() {
-            zone.begins_anew();
-            zone.say(sum.map(|sum| Origin { group, sum }));
-            self.imaging.ask(zone, self.renewal.rules.image_rows_min);
-            // What says that it is at rest is nothing to begin from.
-            zone.is_based = !zone.is_passing && !rests;
-            zone.is_in_memory = false;
-            zone.merged = Some((Instant::now(), time));
-            tracing::debug!(zone = %name, "zone {name}: stored anew with its changes, which took {} ms", time.as_millis());
         }
     }
 }

@@ -18,7 +18,8 @@ use zone::DeltaWriter;
 
 use super::base;
 use super::changer::{Changer, wall};
-use super::renewal::{Moved, Rules};
+use super::renewal::Rules;
+use super::taking::Moved;
 use super::zone::DynamicZone;
 use crate::controller::{Controller, LookedThrough, Still};
 use crate::load::OWN_PACK_OCTETS;
