@@ -32,6 +32,9 @@ const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
 const SETTLE_PAUSE: Duration = Duration::from_millis(10);
 /// A zone that an update was to change, and that has not changed, is forgotten after this: the next comes soon, if any does.
 const FORGET_AFTER: Duration = Duration::from_secs(1);
+/// Room of so many zones is kept, and of so many times as many as there are: what is given back is soon taken again otherwise, and each time all are moved.
+const ROOM_MIN: usize = 256;
+const ROOM_PARTS: usize = 4;
 /// With so many times as many zones as there may be they are merged as soon as that can be; with fewer, half of the time at most.
 const CROWD_MAX: usize = 2;
 
@@ -65,6 +68,14 @@ impl Changer {
     pub(super) fn count_changed(&self) {
         let dynamic = &self.controller.dynamic;
         dynamic.changed.store(self.zones.len(), Ordering::Relaxed);
+    }
+
+    /// Gives back the room of zones that are at rest: each takes some in the table of all, which grows with the most there were.
+    pub(super) fn give_room_back(&mut self) {
+        let wanted = self.zones.len().max(ROOM_MIN);
+        if self.zones.capacity() > ROOM_PARTS * wanted {
+            self.zones.shrink_to(2 * wanted);
+        }
     }
 
     /// Forgets zones that were looked at for a change that has not come about. The log has nothing of them.

@@ -164,6 +164,7 @@ impl Changer {
             renewal.crowd_due = now + (now - renewal.merge_began);
             self.controller.let_go_of(taking.pack.pack.id());
             self.controller.tidy_soon();
+            self.give_room_back();
         }
         true
     }
