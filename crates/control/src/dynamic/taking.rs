@@ -187,11 +187,15 @@ impl Changer {
         }
         let Log::Open(open) = &self.log else { return };
         if let Some(entry) = self.at_rest(zone, &writer, is_newest) {
+            let rests = name.clone();
             let moved = Moved { zone: name, writer, to, time, sum: None, rests: true };
             let payload = Payload::Moved(Box::new(moved));
             let generation = open.committer.generation();
             let queued = open.committer.enqueue_urgent(generation, Arc::new(entry), payload);
-            self.renewal.undecided += usize::from(queued.is_ok());
+            if queued.is_ok() {
+                self.renewal.undecided += 1;
+                self.zones.get_mut(&rests).into_iter().for_each(|zone| zone.is_resting = true);
+            }
             return;
         }
         let limits = (SINCE_OCTETS_MAX, self.renewal.rules.piece_names_max);
@@ -216,9 +220,15 @@ impl Changer {
         self.renewal.undecided += 1;
     }
 
+    /// It is known what became of the record that says that a zone is at rest.
+    pub(super) fn rests_no_more(&mut self, name: &NameBuf) {
+        self.zones.get_mut(name).into_iter().for_each(|zone| zone.is_resting = false);
+    }
+
     /// A zone is in its new pack, as the log says by this group: it is shown from there.
     pub(super) fn moved(&mut self, moved: Moved, group: u64) {
         let name = moved.zone.clone();
+        self.rests_no_more(&name);
         self.renewal.asked.remove(&name);
         if let Some(checkpoint) = &mut self.checkpoint {
             checkpoint.said(&name);

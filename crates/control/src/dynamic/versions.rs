@@ -252,7 +252,7 @@ impl Changer {
             return Err(Said::not_now());
         }
         if let Some(zone) = self.zones.get_mut(name) {
-            if zone.fault.is_some() {
+            if zone.fault.is_some() || zone.is_resting {
                 return Err(Said::not_now());
             }
             if zone.is_waiting() || zone.is_claimed(&self.controller) {

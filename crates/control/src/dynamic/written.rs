@@ -109,7 +109,10 @@ impl Changer {
                 }
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
                 Payload::Base(_) | Payload::Moved(_) | Payload::Checkpoint(_) => {
-                    self.renewal.note_decided(usize::from(matches!(payload, Payload::Moved(_))));
+                    if let Payload::Moved(moved) = &payload {
+                        self.renewal.note_decided(1);
+                        self.rests_no_more(&moved.zone);
+                    }
                     self.checkpoint = None;
                     self.zones.values_mut().for_each(|zone| zone.is_based = false);
                 }

@@ -33,6 +33,8 @@ pub(super) struct DynamicZone {
     pub(super) is_passing: bool,
     /// States that are not published and not taken back.
     waiting: usize,
+    /// The log is to say that it is at rest, and has not yet: what came then would have nothing there to begin from.
+    pub(super) is_resting: bool,
     /// Why it takes no updates: what the log has of it does not fit together.
     pub(super) fault: Option<String>,
     /// When the first of its changes came since its pack was made, and the last.
@@ -76,6 +78,7 @@ impl DynamicZone {
             is_based: false,
             is_passing: false,
             waiting: 0,
+            is_resting: false,
             fault: None,
             began: Instant::now(),
             changed: Instant::now(),
