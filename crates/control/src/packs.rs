@@ -36,6 +36,8 @@ use crate::system::map_pack;
 use crate::text::cannot;
 
 const SUFFIX: &str = ".zpack";
+/// Behind the name of a pack.
+const DAMAGED: &str = ".damaged";
 const REMOVED: &str = "removed";
 /// See the module.
 pub(crate) const LOCK: &str = "lock";
@@ -52,6 +54,10 @@ pub struct PackFolder {
     written: AtomicU32,
     /// The time in the name of the newest pack, whatever a clock says that went back: a start goes by these names.
     newest: AtomicU64,
+    /// Whether a damaged pack could not be set aside.
+    was_left: AtomicBool,
+    /// Whether there may be a pack that is not known here: see [`PackFolder::has_stray`].
+    has_stray: AtomicBool,
     /// Of the last attempt to store a pack, if it failed.
     trouble: Mutex<Option<Trouble>>,
     /// Why nothing in the folder may be changed until the next start.
@@ -211,7 +217,10 @@ impl PackFolder {
         let trouble = Mutex::named("pack folder", None);
         let (written, newest) = (AtomicU32::new(0), AtomicU64::new(newest_in(path)));
         let (path, lock) = (path.to_owned(), opened.ok());
-        Ok(PackFolder { path, disk, lock, written, newest, trouble, closed, is_held })
+        let (was_left, has_stray) = <(AtomicBool, AtomicBool)>::default();
+        let folder =
+            PackFolder { path, disk, lock, written, newest, was_left, has_stray, trouble, closed, is_held };
+        Ok(folder)
     }
 
     /// Where it is.
@@ -252,7 +261,13 @@ impl PackFolder {
     /// Removes the file of a pack that no zone is served from; says whether it is gone. What cannot be removed is found unused again at the
     /// next start.
     pub fn remove(&self, file: &Path) -> bool {
-        self.is_writable() && self.disk.remove(file).is_ok()
+        if !self.is_writable() {
+            return false;
+        }
+        let removed = self.disk.remove(file);
+        let is_pack = file.extension().is_some_and(|extension| *extension == SUFFIX[1..]);
+        self.has_stray.fetch_or(is_pack && is_left(&removed), Ordering::SeqCst);
+        removed.is_ok()
     }
 
     /// Maps all packs, the oldest first. One that is damaged is set aside with a warning: its zones are read from text.
@@ -263,9 +278,10 @@ impl PackFolder {
             match map_pack(&path) {
                 Ok((pack, _)) => packs.push(Arc::new(StoredPack { pack: Arc::new(pack), file: Some(path) })),
                 Err(problem) => {
-                    let aside = self.path.join(format!("{name}.damaged"));
+                    let aside = self.path.join(format!("{name}{DAMAGED}"));
                     // If it cannot be set aside it is found again at the next start: no more than a repeated warning.
                     let is_aside = self.is_writable() && self.disk.rename(&path, &aside).is_ok();
+                    self.was_left.fetch_or(!is_aside, Ordering::Relaxed);
                     let aside = if is_aside { format!("set aside as {name}.damaged") } else { "left".into() };
                     let (source, error) = (path.display(), problem);
                     tracing::warn!(
@@ -277,6 +293,12 @@ impl PackFolder {
             }
         }
         packs
+    }
+
+    /// Whether any pack was found damaged, by this start or one before.
+    pub(crate) fn has_damaged(&self) -> bool {
+        let is_damaged = |name: &String| name.starts_with("zones-") && name.ends_with(DAMAGED);
+        names_in(&self.path).iter().any(is_damaged) || self.was_left.load(Ordering::Relaxed)
     }
 
     /// Names of the packs, oldest first; leftovers of a crash are removed.
@@ -382,17 +404,33 @@ impl PackFolder {
         next(raised.unwrap_or_default())
     }
 
+    /// Removes a pack that was not stored to the end: a start would take it for the newest.
+    fn remove_stray(&self, path: &Path) {
+        self.has_stray.fetch_or(is_left(&self.disk.remove(path)), Ordering::SeqCst);
+    }
+
+    /// Whether there may be a pack that nobody here knows: a start would take zones from there, so none is to be in another pack alone.
+    pub(crate) fn has_stray(&self) -> bool {
+        self.has_stray.load(Ordering::SeqCst)
+    }
+
     fn store_now(&self, pack: &Pack) -> Result<Arc<StoredPack>, String> {
         let describe = |problem: String| format!("pack-directory {}: {problem}", self.path.display());
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let name = format!("zones-{:016x}-{number:04}{SUFFIX}", self.next_time());
         let path = self.path.join(&name);
         let temporary = self.path.join(format!(".{name}.tmp"));
-        disk::replace(&*self.disk, &path, &temporary, pack.octets())
-            .map_err(|error| describe(cannot("store a pack", &error)))?;
-        let mapped = map_pack(&path).map_err(describe)?;
+        let stored = disk::replace(&*self.disk, &path, &temporary, pack.octets())
+            .map_err(|error| describe(cannot("store a pack", &error)))
+            .and_then(|()| map_pack(&path).map_err(describe));
+        let mapped = stored.inspect_err(|_| self.remove_stray(&path))?;
         Ok(Arc::new(StoredPack { pack: Arc::new(mapped.0), file: Some(path) }))
     }
+}
+
+/// Whether a file may still be there that was to be removed.
+fn is_left(removed: &io::Result<()>) -> bool {
+    removed.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
 }
 
 /// Writes a file such that it is there as a whole or not at all, whatever happens in between.

@@ -179,7 +179,10 @@ impl HeldPacks {
 
     /// Packs of the folder with a newer name than this, and those in memory that could get one. `None`: all.
     pub(super) fn newer_than(&self, file: Option<&OsStr>) -> impl Iterator<Item = &Arc<StoredPack>> {
-        let may_be_stored = |held: &&Held| !matches!(held.kind, Kind::Operators(_) | Kind::Passing);
+        // One of these may have a file all the same, from when it was not yet one of them.
+        let may_be_stored = |held: &&Held| {
+            held.pack.file.is_some() || !matches!(held.kind, Kind::Operators(_) | Kind::Passing)
+        };
         let held = self.held.values().filter(may_be_stored).map(|held| &held.pack);
         held.chain(&self.unused).filter(move |pack| match &pack.file {
             Some(newer) => newer.file_name() > file,

@@ -19,7 +19,7 @@ use zone::catalog::{SlotNumber, State, ViewSource};
 
 use super::Controller;
 use super::held::Kind;
-use crate::packs::StoredPack;
+use crate::packs::{PackFolder, StoredPack};
 
 /// Packs that were looked through for zones that are to rest in another one.
 #[derive(Default)]
@@ -93,7 +93,8 @@ impl Controller {
 impl Still<'_> {
     /// Whether all packs that are newer than this one, or could be, were looked through, and the folder knows of which zones nothing is to be taken.
     pub(crate) fn is_known(&self, pack: &StoredPack, looked: &LookedThrough) -> bool {
-        if !self.controller.zones.read().gone.is_stored() {
+        let has_stray = self.controller.folder().is_some_and(PackFolder::has_stray);
+        if has_stray || !self.controller.zones.read().gone.is_stored() {
             return false;
         }
         let is_looked_through = |newer: &Arc<StoredPack>| looked.packs.contains(&newer.pack.id());
