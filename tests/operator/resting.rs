@@ -194,3 +194,42 @@ fn the_text_of_a_zone_at_rest_is_edited() {
     }
     kill(server);
 }
+
+/// The packs of zones at rest are gone: they are served as their texts are, which is said, and take no updates until that is accepted.
+#[test]
+fn zones_whose_packs_are_gone_wait_for_their_operator() {
+    let files = files();
+    let server = start(files.path());
+    change(&server, 0..200, "once");
+    await_rest(&server, || counted(&server, "zones-rested") >= 200 - CHANGED_MAX);
+    kill(server);
+    for file in std::fs::read_dir(files.path().join("packs")).expect("the folder").flatten() {
+        if file.path().extension().is_some_and(|extension| extension == "zpack") {
+            std::fs::remove_file(file.path()).expect("a pack");
+        }
+    }
+    let zones = ["z0.test.", "z1.test."];
+    let is_fault = |server: &Server, zone: &str| {
+        let output = ctl(server, &["zones", zone]);
+        String::from_utf8_lossy(&output.stdout).contains("fault     the pack that had")
+    };
+    for _ in 0..2 {
+        let server = start(files.path());
+        assert!(!has(&server, 0, "once") && has(&server, 199, "once"), "{}", server.log());
+        await_that("faults", || zones.iter().all(|zone| is_fault(&server, zone)));
+        assert!(!is_fault(&server, "z1999.test."), "it never changed");
+        kill(server);
+    }
+    let server = start(files.path());
+    await_that("faults", || zones.iter().all(|zone| is_fault(&server, zone)));
+    let output = ctl(&server, &["thaw", "--accept-loss", zones[0]]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    change(&server, 0..1, "twice");
+    change(&server, 1999..2000, "twice");
+    kill(server);
+    let server = start(files.path());
+    assert!(has(&server, 0, "twice") && has(&server, 1999, "twice"), "{}", server.log());
+    await_that("the other's fault", || is_fault(&server, zones[1]));
+    assert!(!is_fault(&server, zones[0]));
+    kill(server);
+}

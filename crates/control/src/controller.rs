@@ -6,7 +6,7 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served; `resting`: zones that are in packs alone again;
-//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served; `tallied`: how many zones are in which state.
+//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served; `missing`: zones whose changes were in a pack that is; `tallied`: how many zones are in which state.
 
 mod arrange;
 mod by_parts;
@@ -21,6 +21,7 @@ mod held;
 mod lost;
 mod members;
 mod merge;
+mod missing;
 mod resting;
 mod said;
 mod tallied;

@@ -220,6 +220,15 @@ impl History {
         of_groups.any(|group| groups.contains(&group))
     }
 
+    /// The serial that the history of a zone ends with, as far as it is in files that can be read.
+    pub fn last_serial(&self, zone: &Name) -> Option<u32> {
+        if !self.has(zone) {
+            return None;
+        }
+        let _reading = self.files.lock();
+        Some(ZoneFiles::load(&*self.disk, &self.folder, zone).ok()?.last()?.after)
+    }
+
     /// A difference that is to be found before what comes behind it can be written.
     pub fn to_find(&self) -> Option<Arc<Later>> {
         let state = self.queue.lock();

@@ -12,7 +12,7 @@ use zone::catalog::{Absence, SlotNumber, View, ViewSource};
 use self::meet::{Leaving, Meeting, leave_awaited};
 use super::change::Change;
 use super::said::{Became, Said, serial};
-use super::zones::{Awaited, Zones};
+use super::zones::{Awaited, Zones, is_beside_text};
 use super::{Changing, Controller};
 use crate::progress::{Act, Progress};
 use crate::sources::{Listing, Source, SourceId};
@@ -156,9 +156,9 @@ impl Controller {
             self.catalog.reader().with(|view| {
                 for slot in batch {
                     if let Some(View::Zone(zone)) = view.view_of(*slot)
-                        && zone.is_changed()
+                        && (is_beside_text(&zone) || zones.fault(zone.apex()).is_some())
                     {
-                        changed.push(zone.apex().to_owned());
+                        changed.push(zone.apex().to_lowercase());
                     }
                     if let Some(name) = zones.name(view, *slot) {
                         said.zone(Became::Removed, name, (serial(view, *slot), None), false, || None);

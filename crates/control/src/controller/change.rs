@@ -319,7 +319,7 @@ impl Controller {
         }
         drop(reader);
         if self.dynamic.is_running() {
-            self.forget_text(&job.name);
+            self.look_for_missing(zones, job);
         }
         self.take_whole(zones, job, loaded, compared, change);
     }

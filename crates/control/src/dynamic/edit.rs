@@ -127,7 +127,7 @@ impl Changer {
         if self.open_log().is_err() {
             return;
         }
-        if self.lost.contains_key(name) {
+        if self.lost.contains_key(name) || !self.zones.contains_key(name) {
             return self.accept_nothing(name, told);
         }
         let Some(zone) = self.zones.get_mut(name) else { return };
@@ -174,7 +174,7 @@ impl Changer {
         self.commit();
         if self.open_log().is_ok() {
             self.lost.remove(name);
-            self.controller.set_fault(name, None);
+            self.controller.accept_missing(name);
             told.done();
         }
     }

@@ -115,6 +115,11 @@ impl Historian {
         self.history.as_ref().is_some_and(|history| history.has_version_of(zone, groups))
     }
 
+    /// The serial that the history of a zone ends with, as far as it is in files.
+    pub(crate) fn last_serial(&self, zone: &Name) -> Option<u32> {
+        self.history.as_ref()?.last_serial(zone)
+    }
+
     /// Whether there is a history at all.
     pub(crate) fn is_kept(&self) -> bool {
         self.history.is_some()

@@ -30,7 +30,8 @@ impl Changer {
         let leaving = self.controller.dynamic.take_leaving();
         for zone in &leaving {
             let of_log = self.zones.get(&zone.zone).is_some_and(|zone| !zone.is_passing);
-            if of_log || self.lost.contains_key(&zone.zone) {
+            if of_log || self.lost.contains_key(&zone.zone) || self.controller.fault_of(&zone.zone).is_some()
+            {
                 self.gone.entry(zone.zone.clone()).or_default();
             }
             if zone.is_replaced && self.zones.get(&zone.zone).is_some_and(|zone| !zone.is_waiting()) {

@@ -109,7 +109,7 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
         tracing::error!("the log of changes is damaged: {lost}");
     }
     replay.end(&recovery);
-    let Replay { zones: begun, lost, kept, .. } = replay;
+    let Replay { zones: begun, mut lost, rested, kept, .. } = replay;
     let (mut zones, mut removed) = (HashMap::with_capacity(begun.len()), Vec::new());
     for (name, Begun { mut zone, base }) in begun {
         // Who is in no list any more was taken out while there was no server, and may have been for some only.
@@ -139,6 +139,7 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
         tracing::error!(zone = %name, "zone {name}: {fault}; its changes are lost, it is served as it is stored, and not updated until `zonda ctl thaw --accept-loss {name}`");
         controller.set_fault(name, Some(fault.clone()));
     }
+    lost.extend(controller.find_missing(&rested));
     let now = wall();
     for (name, _) in kept.iter().filter(|(_, kept)| kept.expires <= now) {
         let is_secondary =

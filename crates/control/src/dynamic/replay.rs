@@ -32,6 +32,8 @@ pub(super) struct Replay<'c> {
     /// Zones of which the log says that changes were lost, as a start before found: why. It holds until the log says that it does no more, or that there is no such
     /// zone: what they begin from is said anew without an end of that.
     said: HashMap<NameBuf, String>,
+    /// Zones that are at rest, of which the log has nothing since: with which serial.
+    pub(super) rested: HashMap<NameBuf, u32>,
     /// The group in which each had its last record.
     last: HashMap<NameBuf, u64>,
     /// Changes that the history must not have one by one.
@@ -80,7 +82,8 @@ impl Begun {
 impl<'c> Replay<'c> {
     pub(super) fn new(controller: &'c Controller, from: u64) -> Replay<'c> {
         let (zones, next, lost, said, last, pieces, sums, kept) = Default::default();
-        Replay { controller, from, packs: None, zones, next, lost, said, last, pieces, sums, kept }
+        let rested = HashMap::new();
+        Replay { controller, from, packs: None, zones, next, lost, said, rested, last, pieces, sums, kept }
     }
 
     /// So many that have nothing yet, for the zones of which each is given all records.
@@ -91,11 +94,12 @@ impl<'c> Replay<'c> {
 
     /// Takes what another has read, of other zones.
     pub(super) fn join(&mut self, other: Replay<'c>) {
-        let Replay { zones, next, lost, said, last, kept, .. } = other;
+        let Replay { zones, next, lost, said, rested, last, kept, .. } = other;
         self.zones.extend(zones);
         self.next.extend(next);
         self.lost.extend(lost);
         self.said.extend(said);
+        self.rested.extend(rested);
         self.last.extend(last);
         self.kept.extend(kept);
     }
@@ -154,12 +158,16 @@ impl<'c> Replay<'c> {
                 }
             }
             // It is served as packs have it. That changes of it were lost holds on: who has said so takes that back.
-            Body::AtRest { .. } => self.rests(&name),
+            Body::AtRest { .. } => {
+                self.rests(&name);
+                self.rested.insert(name.clone(), record.serial_after);
+            }
             // Its age stays: it may be that it came as a whole.
             Body::Removed => {
                 self.zones.remove(&name);
                 self.next.remove(&name);
                 self.lost.remove(&name);
+                self.rested.remove(&name);
                 self.said.remove(&name);
                 self.say_again(group, record);
             }
@@ -235,6 +243,7 @@ impl<'c> Replay<'c> {
         });
         let serial = begun.as_ref().and_then(Begun::serial).unwrap_or(serial);
         self.next.remove(name);
+        self.rested.remove(name);
         self.pieces.0.remove(name);
         match (self.zones.get(name).and_then(Begun::serial), begun) {
             (Some(now), begun) if now != serial => {

@@ -261,7 +261,15 @@ impl Changer {
                 }
                 return Ok(());
             }
+            // What was found missing stays so, whatever the log is told.
+            let fault = self.controller.fault_of(name);
             self.drop_zone(name);
+            self.controller.set_fault(name, fault);
+        }
+        if let Some(fault) = self.controller.fault_of(name) {
+            // Found missing as its text was read.
+            self.lost.insert(name.to_owned(), fault);
+            return Err(Said::not_now());
         }
         // The log says first that what it has is over, or what begins now would not be told from that.
         if self.gone.get(name) == Some(&false) && !self.write_gone(name, 0) {

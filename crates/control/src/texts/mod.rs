@@ -52,7 +52,7 @@ impl Controller {
     }
 
     /// Whether a zone has changed in place since its pack was made.
-    fn has_changed(&self, name: &Name) -> bool {
+    pub(crate) fn has_changed(&self, name: &Name) -> bool {
         self.catalog.reader().with(|view| {
             let slot = view.slot_named(name);
             matches!(slot.and_then(|slot| view.view_of(slot)), Some(View::Zone(zone)) if is_beside_text(&zone))

@@ -165,6 +165,12 @@ impl Texts {
         !self.known.read().is_empty()
     }
 
+    /// Zones that have been changed beside their texts, of which these are kept; lower-case.
+    pub(crate) fn beside(&self) -> Vec<NameBuf> {
+        let known = self.known.read();
+        known.iter().filter(|(_, text)| text.base.is_some()).map(|(name, _)| name.clone()).collect()
+    }
+
     /// Zones that are frozen, lower-case.
     pub(crate) fn frozen(&self) -> Vec<NameBuf> {
         let known = self.known.read();

@@ -1,5 +1,6 @@
 //! Zones as they were stored: served at a start before lists and texts are looked at, and where lists cannot be read.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -93,6 +94,10 @@ impl Controller {
         jobs.extend(self.look(&beside, Scope::All, progress));
         (0..).zip(&mut jobs).for_each(|(id, job)| job.id = id);
         self.load(&jobs, &stored, progress, &mut change, false);
+        if !self.is_log_unread.load(Ordering::SeqCst) {
+            // What was shown just now was not when the log was read; else that is still to come.
+            self.find_missing(&HashMap::new());
+        }
         if self.zones.read().has_unread() {
             self.serve_unlisted(changing, &stored, &mut change.said);
         }

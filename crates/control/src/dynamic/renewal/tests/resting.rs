@@ -150,6 +150,116 @@ fn no_zone_rests_below_an_older_version() {
     bed.check();
 }
 
+/// The files of packs, oldest first.
+fn packs(bed: &Bed) -> Vec<std::path::PathBuf> {
+    let files = std::fs::read_dir(bed.folder.path().join("packs")).unwrap().flatten();
+    let mut packs: Vec<_> = files.map(|file| file.path()).collect();
+    packs.retain(|path| path.extension().is_some_and(|extension| extension == "zpack"));
+    packs.sort();
+    packs
+}
+
+fn add(bed: &Bed) -> usize {
+    crate::reload::add_zone(&bed.controller, apex(0), &bed.folder.path().join("text0"), None).loaded
+}
+
+fn accept(bed: &Bed) {
+    assert!(bed.controller.fault_of(&apex(0)).is_some());
+    bed.controller.accept_loss(&apex(0)).unwrap();
+    assert_eq!(bed.controller.fault_of(&apex(0)), None);
+}
+
+/// The pack that a zone was at rest in is gone, and its text is all that is left: that it was changed is known, and it takes no updates until that is accepted.
+#[test]
+fn what_is_read_from_text_in_the_place_of_changes_is_a_fault() {
+    let mut random = Random::new(37);
+    let mut bed = Bed::new(1, restful());
+    bed.change_some(0..1, &mut random);
+    bed.await_rest();
+    packs(&bed).iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    bed.restart(restful());
+    assert_eq!(add(&bed), 1);
+    bed.models[0] = model();
+    bed.check();
+    for _ in 0..2 {
+        assert!(bed.controller.fault_of(&apex(0)).is_some());
+        let change = bed.change(0, &mut random);
+        assert_eq!(bed.try_update(0, vec![change]), Err(NotTaken::NotNow));
+        bed.models[0] = model();
+        // The text is in a pack now.
+        bed.controller.is_untidy.store(true, Ordering::SeqCst);
+        drop(bed.controller.store_and_rest());
+        bed.restart(restful());
+    }
+    accept(&bed);
+    bed.change_some(0..1, &mut random);
+    bed.await_rest();
+    bed.restart(restful());
+    assert_eq!(bed.controller.fault_of(&apex(0)), None);
+    bed.check();
+}
+
+/// The same where an older pack has the zone with some of its changes.
+#[test]
+fn an_older_pack_in_the_place_of_the_newest_is_a_fault() {
+    let mut random = Random::new(41);
+    let mut bed = Bed::new(1, restful());
+    bed.change_some(0..1, &mut random);
+    bed.await_rest();
+    let (older, before) = (packs(&bed).pop().unwrap(), bed.models[0].clone());
+    let octets = std::fs::read(&older).unwrap();
+    bed.change_some(0..1, &mut random);
+    bed.await_rest();
+    bed.controller.historian.flush().unwrap();
+    let newest = packs(&bed).pop().unwrap();
+    assert_ne!(newest, older);
+    std::fs::File::options().write(true).open(&newest).unwrap().set_len(100).unwrap();
+    std::fs::write(&older, octets).unwrap();
+    bed.restart(restful());
+    assert_eq!(bed.served(0).0, before);
+    assert!(bed.controller.fault_of(&apex(0)).is_some(), "the log says with which serial it was at rest");
+    bed.controller.set_fault(&apex(0), None);
+    let by_history = bed.controller.find_missing(&Default::default());
+    assert_eq!(by_history.len(), 1, "where the log has forgotten that, the history knows");
+    accept(&bed);
+    bed.models[0] = before;
+    bed.change_some(0..1, &mut random);
+    bed.await_rest();
+    bed.restart(restful());
+    assert_eq!(bed.controller.fault_of(&apex(0)), None);
+    bed.check();
+}
+
+/// A zone at rest that is removed leaves nothing behind by which the next of its name would be a fault.
+#[test]
+fn a_zone_that_was_removed_at_rest_is_no_fault() {
+    let mut random = Random::new(43);
+    let mut bed = Bed::new(1, restful());
+    bed.change_some(0..1, &mut random);
+    bed.await_rest();
+    assert_eq!(bed.controller.texts.beside().len(), 1);
+    bed.controller.remove(&mut bed.controller.change(), &apex(0));
+    assert_eq!(bed.controller.texts.beside().len(), 0);
+    bed.restart(restful());
+    assert_eq!(add(&bed), 1);
+    assert_eq!(bed.controller.fault_of(&apex(0)), None);
+    bed.models[0] = model();
+    bed.change_some(0..1, &mut random);
+    bed.check();
+}
+
+/// As long as a full log has not said that a zone is at rest nothing is to come behind that: it would have nothing to begin from.
+#[test]
+fn a_zone_about_to_rest_takes_no_changes() {
+    let bed = Bed::new(1, rules());
+    let mut changer = crate::dynamic::changer::Changer::new(&bed.controller, None);
+    assert!(changer.enter(&apex(0)).is_ok());
+    changer.zones.get_mut(&apex(0)).unwrap().is_resting = true;
+    assert!(changer.enter(&apex(0)).is_err());
+    changer.rests_no_more(&apex(0));
+    assert!(changer.enter(&apex(0)).is_ok());
+}
+
 /// Who makes packs of zones as they are finds none at rest elsewhere when he is done.
 #[test]
 fn nobody_rests_while_packs_are_made() {
