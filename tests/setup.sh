@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need and this machine lacks, from Debian's packages: the servers, their tools and the load generator
 # that Zonda and its own are compared with, their clients, faketime to run these at another time, valgrind and objdump to count what servers execute, tshark to count the messages of captures, a C++ compiler for the fuzzing
-# engine, certificates of tests, Prometheus as the reader of numbers, what reads dnstap, manual pages, completions and units, what makes a package. Asks for rights with sudo where it is not root. Starts no service.
+# engine, certificates of tests, Prometheus as the reader of numbers, sqlite3 as one who writes stores by SQL, what reads dnstap, manual pages, completions and units, what makes a package. Asks for rights with sudo where it is not root. Starts no service.
 # tests/setup.sh --peers unstable [FOLDER]: unpacks the newest servers beside the installed ones, and installs nothing.
 set -eu
 
