@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::udp;
 use zonda_tests::message::Query;
-use zonda_tests::patience::await_or;
+use zonda_tests::patience::{await_or, await_that};
 use zonda_tests::response::Response;
 use zonda_tests::rtype;
 
@@ -19,8 +19,21 @@ const RECURSION_DESIRED: u16 = 0x0100;
 const NXDOMAIN: u16 = 3;
 /// Names that are learned: half of what the smallest of the caches has room for.
 const NAMES: usize = 4_000;
-/// No client waits longer for what is kept. A scheduler's slice, as builds for tests clear memory by themselves and cores are shared.
+/// Clients seldom wait longer for what is kept. A scheduler's slice, as builds for tests clear memory by themselves and cores are shared.
 const LATE: Duration = Duration::from_millis(200);
+/// From size to size.
+const SIZES: [u64; 4] = [67_108_864, 16_777_216, 8_388_608, 33_554_432];
+/// Responses of each kind under each size, at least.
+const AGAIN: usize = 8;
+
+/// Tells the clients to end.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 fn stats(resolver: &Resolver) -> serde_json::Value {
     serde_json::from_str(&resolver.ctl(&["--json", "cache", "stats"])).expect("one reply")
@@ -47,7 +60,7 @@ fn a_reload_makes_the_cache_larger_and_smaller() {
         // From here on the zone has nobody who could answer.
         internet.end("plain.org.");
         let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let new = &AtomicUsize::new(0);
+        let (new, late) = (&AtomicUsize::new(0), &AtomicUsize::new(0));
         std::thread::scope(|scope| {
             let (resolver, is_over, answered) = (&resolver, &is_over, &answered);
             scope.spawn(move || {
@@ -59,7 +72,7 @@ fn a_reload_makes_the_cache_larger_and_smaller() {
                     let begun = Instant::now();
                     let response = Response::parse(&udp(resolver.at(), &query.octets())).expect("a response");
                     assert_eq!(response.rcode(), NXDOMAIN, "n{number}: {}", resolver.log());
-                    assert!(begun.elapsed() < LATE, "n{number} took {:?}", begun.elapsed());
+                    late.fetch_add(usize::from(begun.elapsed() > LATE), Ordering::Relaxed);
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -81,7 +94,9 @@ fn a_reload_makes_the_cache_larger_and_smaller() {
                     new.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            for octets in [67_108_864_u64, 16_777_216, 8_388_608, 33_554_432] {
+            // However it ends.
+            let _end = End(is_over);
+            for octets in SIZES {
                 resize(resolver, octets as usize);
                 let is_done = || {
                     let said = stats(resolver);
@@ -90,16 +105,20 @@ fn a_reload_makes_the_cache_larger_and_smaller() {
                         && resident <= Some(octets)
                 };
                 await_or(|| format!("{} {}", stats(resolver), resolver.log()), is_done);
-                std::thread::sleep(Duration::from_millis(300));
+                // Clients of both kinds go on under the new size.
+                let [old, unknown] = [answered, new].map(|one| one.load(Ordering::Relaxed) + AGAIN);
+                await_that("clients that go on", || {
+                    answered.load(Ordering::Relaxed) > old && new.load(Ordering::Relaxed) > unknown
+                });
             }
-            is_over.store(true, Ordering::Relaxed);
         });
         let after = stats(&resolver);
         let [more, misses] = [&after, &before].map(|said| said["misses"].as_u64().unwrap_or(0));
         let new = new.load(Ordering::Relaxed) as u64;
-        assert!(new > 100 && more - misses <= new, "{new} new names: {after}");
+        assert!(more - misses <= new, "{new} new names: {after}");
         assert!(after["entries"].as_u64() >= Some(NAMES as u64), "{after}");
-        assert!(answered.load(Ordering::Relaxed) > 100);
-        assert_eq!(resolver.log().matches(" octets, ").count(), 4, "{}", resolver.log());
+        // Whoever shares the machine holds a client up now and then; a change of the size that did would each time.
+        assert!(late.load(Ordering::Relaxed) < SIZES.len(), "{late:?} of {answered:?} waited over {LATE:?}");
+        assert_eq!(resolver.log().matches(" octets, ").count(), SIZES.len(), "{}", resolver.log());
     });
 }
