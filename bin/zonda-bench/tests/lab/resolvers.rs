@@ -16,7 +16,14 @@ fn resolvers_by_hits() {
     let cases: Vec<&str> = cases.split("[[case]]").collect();
     let cases = [cases[0], cases[1], cases[3]].join("[[case]]");
     let text = format!("{cases}[[changes.target]]{rest}");
-    let Some(record) = checked_text("caching", Some(&text), "zonda,unbound,named,nsd") else { return };
+    let once = || checked_text("caching", Some(&text), "zonda,unbound,named,nsd");
+    let Some(mut record) = once() else { return };
+    // On a busy machine a server may get no turn in all the time that such a check has.
+    for _ in 0..2 {
+        if record["notes"].to_string().contains(" in 0.9 s and not one reply") {
+            record = once().unwrap();
+        }
+    }
     let notes = record["notes"].to_string();
     assert!(notes.contains("nsd is left out: it resolves nothing"), "{notes}");
     let agreed = record["agreement"].as_array().unwrap();
