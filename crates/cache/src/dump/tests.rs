@@ -237,7 +237,8 @@ fn heads_are_there_twice() {
     };
     check(&[], (0, 0), Some(2_000));
     for (number, head) in own.iter().enumerate() {
-        for field in 0..HEAD_OCTETS {
+        // Each octet of a head in two of the eight.
+        for field in (number % 4..HEAD_OCTETS).step_by(4) {
             let copy = copies + (BESIDE_PARTS + number) * HEAD_OCTETS + field;
             check(&[head + field], (0, 1), Some(2_000));
             check(&[copy], (0, 1), Some(2_000));

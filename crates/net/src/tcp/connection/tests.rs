@@ -181,29 +181,54 @@ proptest! {
         prop_assert_eq!(bench.counters.read().tcp_queries, queries.len() as u64);
         prop_assert!(!bench.channel.connection.holds_memory());
     }
+}
 
-    /// Random octets never do more than end the connection, and never make it hold more than one message.
-    #[test]
-    fn random_octets(
-        octets in proptest::collection::vec(prop_oneof![Just(0_u8), Just(12), any::<u8>()], 0..20_000),
-        pieces in proptest::collection::vec(1..3000_usize, 1..4),
-    ) {
-        let mut bench = Bench::new(&TcpLimits::default());
-        bench.wire().pieces = cut(&octets, &pieces);
-        bench.wire().closed_by_client = true;
-        bench.wire().allowance = usize::MAX;
-        let mut ended = false;
-        for _ in 0..octets.len() + 10 {
-            ended = bench.advance().is_err();
-            prop_assert!(bench.channel.connection.pending.len() <= LENGTH_OCTETS + MESSAGE_OCTETS_MAX);
-            if ended {
-                break;
-            }
+/// Random octets never do more than end the connection, and never make it hold more than one message.
+fn check_random_octets(octets: &[u8], pieces: &[usize]) -> Result<(), TestCaseError> {
+    let mut bench = Bench::new(&TcpLimits::default());
+    bench.wire().pieces = cut(octets, pieces);
+    bench.wire().closed_by_client = true;
+    bench.wire().allowance = usize::MAX;
+    let mut ended = false;
+    for _ in 0..octets.len() + 10 {
+        ended = bench.advance().is_err();
+        prop_assert!(bench.channel.connection.pending.len() <= LENGTH_OCTETS + MESSAGE_OCTETS_MAX);
+        if ended {
+            break;
         }
-        prop_assert!(ended);
-        let mut pool = std::mem::replace(&mut bench.scratch.pool, Pool::new(0));
-        bench.channel.connection.release(&mut pool);
-        prop_assert!(!bench.channel.connection.holds_memory());
+    }
+    prop_assert!(ended);
+    let mut pool = std::mem::replace(&mut bench.scratch.pool, Pool::new(0));
+    bench.channel.connection.release(&mut pool);
+    prop_assert!(!bench.channel.connection.holds_memory());
+    Ok(())
+}
+
+fn octets_and_pieces() -> impl Strategy<Value = (Vec<u8>, Vec<usize>)> {
+    let octet = prop_oneof![Just(0_u8), Just(12), any::<u8>()];
+    (proptest::collection::vec(octet, 0..20_000), proptest::collection::vec(1..3000_usize, 1..4))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn random_octets((octets, pieces) in octets_and_pieces()) {
+        check_random_octets(&octets, &pieces)?;
+    }
+}
+
+mod long {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        #[ignore = "long: make test-long"]
+        fn random_octets((octets, pieces) in octets_and_pieces()) {
+            check_random_octets(&octets, &pieces)?;
+        }
     }
 }
 

@@ -39,60 +39,81 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+/// Whatever happened before: once all primaries answer and agree, all zones are current within the longest pause there is; and when
+/// all are silent, all expire in time.
+fn check_all_become_current(events: Vec<Event>, zones: usize) -> Result<(), TestCaseError> {
+    let mut world = World::new(SERVERS);
+    let lists = [world.list(&[0]), world.list(&[1, 2]), world.list(&[2, 0, 1])];
+    let mut present: Vec<_> = (0..zones).map(|number| world.add(lists[number % lists.len()])).collect();
+    let mut serial = 1;
+    for event in events {
+        let of = |zone: usize| present.get(zone % present.len().max(1)).copied();
+        match event {
+            Event::Wait(seconds) => world.run(world.now + seconds),
+            Event::Toggle(server) => world.servers[server].is_up ^= true,
+            Event::Refuse(server) => world.servers[server].refuses = Some(5),
+            Event::Change => {
+                serial += 1;
+                world.servers.iter_mut().for_each(|server| server.serial = serial);
+            }
+            Event::Lag(server) => world.servers[server].serial = 1,
+            Event::Slow(server, seconds) => world.servers[server].latency = seconds,
+            Event::Notify(zone, sender, has_hint) => {
+                let hint = has_hint.then_some(serial);
+                of(zone).map(|zone| world.schedule.notify(zone, sender, hint, world.now));
+            }
+            Event::Refresh(zone) => {
+                of(zone).into_iter().for_each(|zone| world.schedule.refresh(zone, world.now))
+            }
+            Event::Retransfer(zone) => {
+                of(zone).into_iter().for_each(|zone| world.schedule.retransfer(zone, world.now));
+            }
+            Event::Remove(zone) => {
+                if !present.is_empty() {
+                    let zone = present.swap_remove(zone % present.len());
+                    world.schedule.remove(zone);
+                }
+            }
+            Event::Add => present.push(world.add(lists[present.len() % lists.len()])),
+        }
+    }
+    for server in &mut world.servers {
+        prop_assert!(server.most_down <= 1);
+        *server = Server { is_up: true, refuses: None, serial, latency: 0, ..server.clone() };
+    }
+    world.run(world.now + REFRESH + 60);
+    for &zone in &present {
+        prop_assert_eq!(world.schedule.serial(zone), Some(serial), "{}", world.words(zone));
+        prop_assert!(!world.schedule.is_expired(zone));
+    }
+    world.servers.iter_mut().for_each(|server| server.is_up = false);
+    world.expired.clear();
+    let from = world.now;
+    world.run(from + EXPIRE + 1);
+    prop_assert_eq!(world.expired.len(), present.len());
+    prop_assert!(present.iter().all(|zone| world.schedule.is_expired(*zone)));
+    Ok(())
+}
 
-    /// Whatever happened before: once all primaries answer and agree, all zones are current within the longest pause there is; and when
-    /// all are silent, all expire in time.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
     #[test]
     fn all_become_current(events in proptest::collection::vec(event(), 1..60), zones in 1..200usize) {
-        let mut world = World::new(SERVERS);
-        let lists = [world.list(&[0]), world.list(&[1, 2]), world.list(&[2, 0, 1])];
-        let mut present: Vec<_> = (0..zones).map(|number| world.add(lists[number % lists.len()])).collect();
-        let mut serial = 1;
-        for event in events {
-            let of = |zone: usize| present.get(zone % present.len().max(1)).copied();
-            match event {
-                Event::Wait(seconds) => world.run(world.now + seconds),
-                Event::Toggle(server) => world.servers[server].is_up ^= true,
-                Event::Refuse(server) => world.servers[server].refuses = Some(5),
-                Event::Change => {
-                    serial += 1;
-                    world.servers.iter_mut().for_each(|server| server.serial = serial);
-                }
-                Event::Lag(server) => world.servers[server].serial = 1,
-                Event::Slow(server, seconds) => world.servers[server].latency = seconds,
-                Event::Notify(zone, sender, has_hint) => {
-                    let hint = has_hint.then_some(serial);
-                    of(zone).map(|zone| world.schedule.notify(zone, sender, hint, world.now));
-                }
-                Event::Refresh(zone) => of(zone).into_iter().for_each(|zone| world.schedule.refresh(zone, world.now)),
-                Event::Retransfer(zone) => {
-                    of(zone).into_iter().for_each(|zone| world.schedule.retransfer(zone, world.now));
-                }
-                Event::Remove(zone) => {
-                    if !present.is_empty() {
-                        let zone = present.swap_remove(zone % present.len());
-                        world.schedule.remove(zone);
-                    }
-                }
-                Event::Add => present.push(world.add(lists[present.len() % lists.len()])),
-            }
+        check_all_become_current(events, zones)?;
+    }
+}
+
+mod long {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        #[ignore = "long: make test-long"]
+        fn all_become_current(events in proptest::collection::vec(event(), 1..60), zones in 1..200usize) {
+            check_all_become_current(events, zones)?;
         }
-        for server in &mut world.servers {
-            prop_assert!(server.most_down <= 1);
-            *server = Server { is_up: true, refuses: None, serial, latency: 0, ..server.clone() };
-        }
-        world.run(world.now + REFRESH + 60);
-        for &zone in &present {
-            prop_assert_eq!(world.schedule.serial(zone), Some(serial), "{}", world.words(zone));
-            prop_assert!(!world.schedule.is_expired(zone));
-        }
-        world.servers.iter_mut().for_each(|server| server.is_up = false);
-        world.expired.clear();
-        let from = world.now;
-        world.run(from + EXPIRE + 1);
-        prop_assert_eq!(world.expired.len(), present.len());
-        prop_assert!(present.iter().all(|zone| world.schedule.is_expired(*zone)));
     }
 }

@@ -156,16 +156,8 @@ fn run_with_crashes(seed: u64, crashes: usize) -> Seen {
 
 #[test]
 fn nothing_that_was_acknowledged_is_lost() {
-    let mut all = Seen::default();
-    for seed in 1..=3 {
-        let seen = run_with_crashes(seed, 12);
-        all.crashes += seen.crashes;
-        all.rested += seen.rested;
-        all.at_rest += seen.at_rest;
-        all.starts_failed += seen.starts_failed;
-    }
-    eprintln!("{all:?}");
-    assert!(all.rested > 20 && all.at_rest > 5, "{all:?}");
+    let seen = run_with_crashes(1, 12);
+    assert!(seen.rested > 6 && seen.at_rest > 1, "{seen:?}");
 }
 
 mod long {
