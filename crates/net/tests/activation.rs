@@ -1,6 +1,7 @@
 //! Sockets handed over by a service manager: a child process gets them as descriptors 3, 4 and 5.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+#[path = "sockets/common/mod.rs"]
 mod common;
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};

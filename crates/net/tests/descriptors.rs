@@ -1,6 +1,7 @@
 //! Running out of descriptors. A program of its own, because the limit is the process's.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+#[path = "sockets/common/mod.rs"]
 mod common;
 
 use std::fs::File;

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // An allocator that counts and hands on; tests only.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+#[path = "sockets/common/mod.rs"]
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};

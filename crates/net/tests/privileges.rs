@@ -3,6 +3,7 @@
 //! Run as root, the children become `nobody`. Run as an ordinary user, they check that they are refused.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+#[path = "sockets/common/mod.rs"]
 mod common;
 
 use std::process::Command;

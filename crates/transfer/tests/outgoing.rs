@@ -1,7 +1,7 @@
 //! Transfers out: what leaves is the zone, record by record, whatever it holds; or what changed in it.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
-#[path = "../../zone/tests/kit/mod.rs"]
+#[path = "../../zone/tests/zones/kit/mod.rs"]
 mod kit;
 
 use std::collections::VecDeque;

@@ -8,7 +8,7 @@
 //! `valgrind --tool=callgrind --toggle-collect='*Validation*step*' target/release/examples/cost 20`
 #![allow(clippy::unwrap_used)]
 
-#[path = "../tests/kit/mod.rs"]
+#[path = "../tests/chains/kit/mod.rs"]
 mod kit;
 
 use std::time::Instant;
