@@ -103,6 +103,17 @@ pub(crate) fn close(
     from: From,
     meta: &Meta<'_>,
 ) -> Result<Option<i64>, Fault> {
+    close_above(database, name, None, from, meta)
+}
+
+/// The same; the version gets a serial that is greater than `above`, too.
+pub(crate) fn close_above(
+    database: &Connection,
+    name: &str,
+    above: Option<u32>,
+    from: From,
+    meta: &Meta<'_>,
+) -> Result<Option<i64>, Fault> {
     let mut statement = database.prepare_cached("SELECT whole FROM pending_zone WHERE name = ?1")?;
     let Some(is_whole) = statement.query_row([name], |row| row.get::<_, bool>(0)).optional()? else {
         return Ok(None);
@@ -112,7 +123,9 @@ pub(crate) fn close(
     let version = match row.filter(|row| row.is_enabled) {
         Some(row) => {
             let was_there = newest.as_ref().is_some_and(|newest| newest.kind != Kind::Removed);
-            let zone = Zone { database, id: row.id, name, before: newest.map(|newest| newest.serial) };
+            let before = newest.map(|newest| newest.serial);
+            let is_above = |above: &u32| before.is_none_or(|before| serial::is_above(*above, before));
+            let zone = Zone { database, id: row.id, name, before: above.filter(is_above).or(before) };
             match is_whole || !was_there {
                 true => Some(zone.close_whole(from, meta)?),
                 false => zone.close_change(from, meta)?,
@@ -140,7 +153,7 @@ struct Zone<'d> {
     database: &'d Connection,
     id: i64,
     name: &'d str,
-    /// The serial of the newest version of that name.
+    /// What the serial has to be greater than: that of the newest version of that name, or one that was served.
     before: Option<u32>,
 }
 

@@ -169,19 +169,22 @@ impl Fault {
         self.to_string().lines().map(str::to_owned).collect()
     }
 
+    /// The zone that it is about, if it is about one.
+    #[must_use]
+    pub fn zone(&self) -> Option<&str> {
+        match self {
+            Fault::NoZone(zone) | Fault::NotEnabled(zone) | Fault::NoSoa(zone) | Fault::TooMany(zone) => {
+                Some(zone)
+            }
+            Fault::Rows { zone, .. } | Fault::Signed { zone, .. } | Fault::Moved { zone, .. } => Some(zone),
+            _ => None,
+        }
+    }
+
     /// Whether it is about one zone, so that others may go on.
     #[must_use]
     pub fn is_of_zone(&self) -> bool {
-        matches!(
-            self,
-            Fault::NoZone(_)
-                | Fault::NotEnabled(_)
-                | Fault::Rows { .. }
-                | Fault::NoSoa(_)
-                | Fault::Signed { .. }
-                | Fault::Moved { .. }
-                | Fault::TooMany(_)
-        )
+        self.zone().is_some()
     }
 }
 

@@ -9,10 +9,11 @@
 //! * [`row`]: a record as a row, which has one text only.
 //! * [`version`]: what a version is; [`close`]: from changed rows to a version; [`serial`]: which serial it gets.
 //! * [`write`]: all of a zone put in place of what is there; [`read`]: the reverse, and the history; [`trim`]: history dropped.
+//! * [`snapshot`]: one moment, for who follows a store.
 //! * [`fault`]: what goes wrong, in words.
 //!
 //! It knows no clock: the time of a version is an argument. Random numbers (marks, the identity) are the database's. Whether a zone can be served is
-//! not looked at here: who puts one in has checked it. Nothing that answers queries uses this crate. Design: `docs/design/store.md`.
+//! not looked at here: who puts one in has checked it. The process that answers queries uses nothing of this crate: `zonda store` and the feeder do. Design: `docs/design/store.md`.
 
 pub mod close;
 pub mod fault;
@@ -21,6 +22,7 @@ pub mod read;
 pub mod row;
 pub mod schema;
 pub mod serial;
+pub mod snapshot;
 pub mod trim;
 pub mod version;
 pub mod write;
@@ -29,6 +31,7 @@ pub use close::Closing;
 pub use fault::Fault;
 pub use open::{Access, Store};
 pub use row::{Refusal, Row, Unfit};
+pub use snapshot::Snapshot;
 pub use trim::{Bounds, Trimmed};
 pub use version::{Kind, Meta, Version};
 pub use write::{Put, Writer};

@@ -14,6 +14,11 @@ pub fn next(before: Option<u32>, soa: u32) -> u32 {
     }
 }
 
+/// Whether a serial is greater than another.
+pub(crate) fn is_above(serial: u32, other: u32) -> bool {
+    is_greater(serial, other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::next;

@@ -8,6 +8,7 @@ use crate::read::What;
 use crate::{Access, Fault, Kind, Meta, Put, Store, Version};
 
 mod long;
+mod moment;
 mod opened;
 mod put;
 mod sequences;

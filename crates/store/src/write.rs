@@ -10,7 +10,7 @@ use zone::Contents;
 use zone::change::soa_serial;
 use zone::contents::served_ttl;
 
-use crate::close::{From, ZoneRow, close, set_serial};
+use crate::close::{From, ZoneRow, close, close_above, set_serial};
 use crate::fault::Fault;
 use crate::open::Store;
 use crate::read::{What, changes};
@@ -100,12 +100,19 @@ impl Writer<'_> {
 
     /// Makes a version of a zone that says that all of it is to be read, whatever triggers have noted.
     pub fn touch(&mut self, zone: &Name, meta: &Meta<'_>) -> Result<Version, Fault> {
-        let touched = self.try_touch(zone, meta);
+        let touched = self.try_touch(zone, None, meta);
         self.has_failed |= touched.is_err();
         touched
     }
 
-    fn try_touch(&mut self, zone: &Name, meta: &Meta<'_>) -> Result<Version, Fault> {
+    /// The same with a serial above another one: of a database that is older than what was served of it.
+    pub fn raise(&mut self, zone: &Name, above: u32, meta: &Meta<'_>) -> Result<Version, Fault> {
+        let raised = self.try_touch(zone, Some(above), meta);
+        self.has_failed |= raised.is_err();
+        raised
+    }
+
+    fn try_touch(&mut self, zone: &Name, above: Option<u32>, meta: &Meta<'_>) -> Result<Version, Fault> {
         let name = zone.to_lowercase().to_string();
         self.close_others(&name, meta.at)?;
         let database = &*self.transaction;
@@ -114,7 +121,7 @@ impl Writer<'_> {
             return Err(Fault::NotEnabled(name));
         }
         note_whole(database, &name)?;
-        close(database, &name, From::Anybody, meta)?;
+        close_above(database, &name, above, From::Anybody, meta)?;
         Version::newest(database, &name)?.ok_or_else(no_zone)
     }
 
