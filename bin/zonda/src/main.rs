@@ -41,6 +41,8 @@ enum Command {
     Settings(command::settings::Arguments),
     #[command(hide = true)]
     Http(command::http::Arguments),
+    #[command(hide = true)]
+    Feed(command::feed::Arguments),
     Man(command::man::Arguments),
     Completion(command::completion::Arguments),
 }
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Journal(arguments) => command::journal::run(&arguments),
         Command::Store(arguments) => command::store::run(&arguments),
         Command::Http(arguments) => command::http::run(&arguments),
+        Command::Feed(arguments) => command::feed::run(&arguments),
         Command::Settings(arguments) => command::settings::run(&arguments),
         Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),
         Command::Completion(arguments) => command::completion::run(&arguments, Arguments::command()),

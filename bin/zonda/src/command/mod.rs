@@ -8,6 +8,7 @@ mod checked;
 pub mod compile;
 pub mod completion;
 pub mod ctl;
+pub mod feed;
 pub mod http;
 pub mod journal;
 pub mod man;

@@ -1,0 +1,297 @@
+//! Which zones are to be pushed, and what came of it.
+//!
+//! ```text
+//! list, versions -> due -> pushed: on its way -- served --> held        due again, where it has changed meanwhile
+//!                    ^        |      `-- whole -> due, all of it
+//!                    '- again '-- refused, unfit, back -> put off
+//! ```
+//!
+//! One push of a zone is on its way at a time: what comes meanwhile goes together with the next, and none is pushed over a version that may be refused.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::time::{Duration, Instant};
+
+use store::{Fault, Snapshot, Store};
+use transfer::catalog_zone::Allowed;
+use wire::{Name, NameBuf};
+
+use crate::frame::{Frame, Mark, ON_THEIR_WAY_MAX, Version};
+use crate::push::{NotPushed, Push, Pushed};
+
+/// What was refused or unfit is looked at again after so long, also if nothing has changed, as the disk may have room again; twice as long each time, until something
+/// is served.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(300));
+
+/// What is known of a zone.
+#[derive(Default)]
+struct Zone {
+    /// Whether the server has it.
+    is_known: bool,
+    /// What it serves of it.
+    held: Option<Version>,
+    /// Whether a push is on its way, and the octets by which it is counted still.
+    is_on_its_way: bool,
+    counted: Option<usize>,
+    /// Whether all of it is to be pushed next.
+    is_whole: bool,
+    /// Whether it is among those that are due.
+    is_due: bool,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Follow {
+    /// Names that zones may have; others are not looked at.
+    wanted: Allowed,
+    zones: HashMap<NameBuf, Zone>,
+    due: VecDeque<NameBuf>,
+    /// Pushes that are on their way, and their octets.
+    on_their_way: (usize, usize),
+    /// What was put off, and since when the first of it.
+    put_off: HashSet<NameBuf>,
+    since: Option<Instant>,
+    /// How long that is left alone.
+    again: Duration,
+    /// What was said of zones whose changes by plain SQL can be no version.
+    unfit: HashMap<NameBuf, String>,
+    /// Number and mark of the newest version that was seen.
+    last: Option<(i64, String)>,
+    /// Whether it was said that all was looked at.
+    has_said: bool,
+}
+
+/// Why following a store ends.
+#[derive(Debug)]
+pub(crate) enum Over {
+    /// It cannot be read.
+    Fault(Fault),
+    /// It is another one, or has other versions, than the one that was opened.
+    IsAnother,
+    /// The server is gone.
+    Io(io::Error),
+}
+
+impl From<Fault> for Over {
+    fn from(fault: Fault) -> Over {
+        Over::Fault(fault)
+    }
+}
+
+impl From<io::Error> for Over {
+    fn from(error: io::Error) -> Over {
+        Over::Io(error)
+    }
+}
+
+type Say<'s> = &'s mut dyn FnMut(Frame) -> io::Result<()>;
+
+impl Follow {
+    /// Before anything is known.
+    pub(crate) fn new(wanted: Allowed) -> Follow {
+        Follow { wanted, ..Follow::default() }
+    }
+
+    /// Takes what the server says it holds, before anything is pushed.
+    pub(crate) fn hold(&mut self, zone: NameBuf, held: Option<Version>) {
+        self.zones.insert(zone, Zone { is_known: true, held, ..Zone::default() });
+    }
+
+    /// Looks at the whole list.
+    pub(crate) fn list(&mut self, snapshot: &Snapshot<'_>) -> Result<(), Fault> {
+        self.last = snapshot.last()?;
+        let mut due = Vec::new();
+        let mut met: HashSet<NameBuf> = HashSet::new();
+        snapshot.heads(&mut |head| {
+            let Ok(name) = NameBuf::from_text(head.zone) else { return };
+            let known = self.zones.get(&name);
+            let held = known.and_then(|zone| zone.held);
+            let is_same = held.is_some_and(|held| Mark::from_text(head.mark) == Some(held.mark));
+            if head.is_removed && known.is_none() || is_same && !head.is_removed {
+                met.insert(name);
+                return;
+            }
+            due.push(name.clone());
+            met.insert(name);
+        })?;
+        due.extend(self.zones.keys().filter(|zone| !met.contains(*zone)).cloned());
+        due.into_iter().for_each(|zone| self.note(zone));
+        Ok(())
+    }
+
+    /// Looks for versions that are new.
+    pub(crate) fn look(&mut self, snapshot: &Snapshot<'_>) -> Result<(), Over> {
+        let id = match &self.last {
+            Some((id, mark)) if snapshot.mark_of(*id)?.as_ref() == Some(mark) => *id,
+            // Dropped by `trim`, or never there: of another copy. The list is looked at as a whole.
+            Some(_) => return Err(Over::IsAnother),
+            None => 0,
+        };
+        let mut changed = Vec::new();
+        snapshot.changed_since(id, &mut |zone| changed.extend(NameBuf::from_text(zone).ok()))?;
+        changed.into_iter().for_each(|zone| self.note(zone));
+        self.last = snapshot.last()?;
+        Ok(())
+    }
+
+    /// Says which zones have changes that can be no version, and which of them have none any more.
+    pub(crate) fn note_unfit(&mut self, refused: &[Fault], say: Say<'_>) -> io::Result<()> {
+        let named = refused.iter().filter_map(|fault| Some((NameBuf::from_text(fault.zone()?).ok()?, fault)));
+        let now: HashMap<NameBuf, String> =
+            named.map(|(zone, fault)| (zone.to_lowercase(), fault.lines().join("; "))).collect();
+        for zone in self.unfit.keys().filter(|zone| !now.contains_key(*zone)) {
+            say(Frame::Unfit(zone.clone(), String::new()))?;
+        }
+        for (zone, words) in now.iter().filter(|(zone, words)| self.unfit.get(*zone) != Some(words)) {
+            say(Frame::Unfit(zone.clone(), words.clone()))?;
+        }
+        self.unfit = now;
+        Ok(())
+    }
+
+    /// Has a zone be looked at.
+    fn note(&mut self, name: NameBuf) {
+        if !self.wanted.allows(&name) {
+            return;
+        }
+        self.put_off.remove(&name);
+        let zone = self.zones.entry(name.clone()).or_default();
+        if !std::mem::replace(&mut zone.is_due, true) && !zone.is_on_its_way {
+            self.due.push_back(name);
+        }
+        self.has_said = false;
+    }
+
+    fn put_off(&mut self, zone: NameBuf) {
+        self.since.get_or_insert_with(Instant::now);
+        self.put_off.insert(zone);
+    }
+
+    /// Looks once more at all that was put off.
+    fn look_again(&mut self) {
+        self.since = None;
+        std::mem::take(&mut self.put_off).into_iter().for_each(|zone| self.note(zone));
+    }
+
+    /// Whether anything is to be pushed, and has room.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.due.is_empty() && self.has_room()
+    }
+
+    fn has_room(&self) -> bool {
+        self.on_their_way.0 < ON_THEIR_WAY_MAX.0 && self.on_their_way.1 < ON_THEIR_WAY_MAX.1
+    }
+
+    /// Pushes what is due, as far as there is room; looks once more at what was put off when it is time.
+    pub(crate) fn push(&mut self, store: &mut Store, say: Say<'_>) -> Result<(), Over> {
+        if self.since.is_some_and(|since| since.elapsed() >= self.again.max(AGAIN.0)) {
+            self.again = (2 * self.again).clamp(AGAIN.0, AGAIN.1);
+            self.look_again();
+        }
+        if !self.due.is_empty() {
+            let snapshot = store.snapshot()?;
+            while self.has_room()
+                && let Some(name) = self.due.pop_front()
+            {
+                self.push_one(name, &snapshot, say)?;
+            }
+        }
+        if self.due.is_empty() && !std::mem::replace(&mut self.has_said, true) {
+            say(Frame::Looked)?;
+        }
+        Ok(())
+    }
+
+    fn push_one(&mut self, name: NameBuf, snapshot: &Snapshot<'_>, say: Say<'_>) -> Result<(), Over> {
+        let zone = self.zones.entry(name.clone()).or_default();
+        zone.is_due = false;
+        let Zone { is_known, held, is_whole, .. } = *zone;
+        match (Push { zone: &name, is_known, held, is_whole }).run(snapshot, say) {
+            Ok(Pushed::Version(_, octets)) => {
+                (zone.is_whole, zone.is_on_its_way, zone.counted) = (false, true, Some(octets));
+                self.on_their_way.0 += 1;
+                self.on_their_way.1 += octets;
+            }
+            Ok(Pushed::Gone) => say(Frame::Gone(name))?,
+            Ok(Pushed::Nothing) if !is_known => drop(self.zones.remove(&name)),
+            Ok(Pushed::Nothing) => {}
+            Ok(Pushed::Later) => self.put_off(name),
+            Ok(Pushed::Back(serial)) => {
+                say(Frame::Back(name.clone(), serial))?;
+                self.put_off(name);
+            }
+            Err(NotPushed::Incomplete) => {
+                zone.is_whole = true;
+                self.note(name);
+            }
+            Err(NotPushed::TooLong) => {
+                let words = "a record has more octets than a message".into();
+                say(Frame::Unfit(name.clone(), words))?;
+                self.put_off(name);
+            }
+            Err(NotPushed::Fault(fault)) if fault.is_of_zone() => {
+                say(Frame::Unfit(name.clone(), fault.lines().join("; ")))?;
+                self.put_off(name);
+            }
+            Err(NotPushed::Fault(fault)) => return Err(fault.into()),
+            Err(NotPushed::Io(error)) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// A push needs no place any more.
+    fn leave(&mut self, name: &Name) {
+        if let Some(octets) = self.zones.get_mut(name).and_then(|zone| zone.counted.take()) {
+            self.on_their_way.0 -= 1;
+            self.on_their_way.1 -= octets;
+        }
+    }
+
+    /// A push is not on its way any more: the zone may be pushed again.
+    fn end(&mut self, name: &Name) {
+        self.leave(name);
+        let Some(zone) = self.zones.get_mut(name) else { return };
+        if std::mem::take(&mut zone.is_on_its_way) && zone.is_due {
+            self.due.push_back(name.to_owned());
+        }
+    }
+
+    /// Takes what the server says of a push.
+    pub(crate) fn answer(&mut self, frame: Frame) {
+        match frame {
+            // Its place is free; the zone waits for its end.
+            Frame::Arrived(name) => self.leave(&name),
+            Frame::Served(name, version) => {
+                let zone = self.zones.entry(name.clone()).or_default();
+                (zone.is_known, zone.held) = (true, Some(version));
+                self.again = AGAIN.0;
+                self.end(&name);
+            }
+            Frame::Refused(name) => {
+                self.end(&name);
+                self.put_off(name);
+            }
+            Frame::Whole(name) => {
+                if let Some(zone) = self.zones.get_mut(&name) {
+                    zone.is_whole = true;
+                }
+                self.end(&name);
+                self.note(name);
+            }
+            Frame::Left(name) => {
+                self.end(&name);
+                self.zones.remove(&name);
+                self.put_off.remove(&name);
+                // It may be there again by now.
+                self.note(name);
+            }
+            Frame::Again => self.look_again(),
+            _ => {}
+        }
+    }
+
+    /// A zone was given another version, so that it is looked at again.
+    pub(crate) fn raised(&mut self, name: NameBuf) {
+        self.note(name);
+    }
+}

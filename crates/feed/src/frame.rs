@@ -1,0 +1,413 @@
+//! What feeder and server say to each other.
+//!
+//! ```text
+//! frame      kind u8 | octets of the rest u32, big endian | rest
+//! version    serial u32 | mark 16 octets, all zero where it is not known
+//! zone       a name in wire form, lower case
+//! ```
+//!
+//! What the feeder says is a stranger's for the server: its process may have been taken over. No octets lead to more than an error.
+
+use std::fmt;
+
+use wire::name::NAME_OCTETS_MAX;
+use wire::{Name, NameBuf};
+
+/// Octets of the rest of a frame: a message of DNS, or words.
+pub const REST_OCTETS_MAX: usize = 65_535;
+/// Octets before it.
+pub const HEAD_OCTETS: usize = 5;
+/// Octets of words: more helps nobody.
+pub const WORDS_OCTETS_MAX: usize = 4_096;
+/// Zones that are on their way at a time, and octets of these: the server's queue of changes has room for four times as many.
+pub const ON_THEIR_WAY_MAX: (usize, usize) = (1_024, 16 << 20);
+
+/// By which a version is told from others of the same serial.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Mark(pub [u8; 16]);
+
+impl Mark {
+    /// That of a version of which it is not known.
+    pub const NONE: Mark = Mark([0; 16]);
+
+    /// Of 32 hexadecimal digits.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Mark> {
+        let digits: &[u8; 32] = text.as_bytes().try_into().ok()?;
+        let mut octets = [0; 16];
+        for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |at: usize| char::from(pair[at]).to_digit(16);
+            *octet = (digit(0)? << 4 | digit(1)?) as u8;
+        }
+        Some(Mark(octets))
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+    }
+}
+
+impl fmt::Debug for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A version of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Its serial.
+    pub serial: u32,
+    /// Its mark.
+    pub mark: Mark,
+}
+
+/// What is said. Of which side it comes each says itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// Server, first: names of zones that are wanted, `*.` and a name for all below it; without any the usual ones ([`transfer::catalog_zone::Allowed`]).
+    Names(NameBuf),
+    /// Server, after that: the path of the file.
+    Open(String),
+    /// Feeder: the store was opened; its identity, and whether this process may write it. What was on its way before is forgotten by both.
+    Opened {
+        /// 32 hexadecimal digits.
+        identity: String,
+        /// Whether changes by plain SQL can be made versions of.
+        is_writable: bool,
+    },
+    /// Server, after that: a zone of the store, and what is served of it; none: it has no data.
+    Held(NameBuf, Option<Version>),
+    /// Server: those were all. From here on the feeder pushes.
+    Go,
+    /// Feeder: a push begins. `from`: the version that it leads on from; none: it has all of the zone.
+    Begin {
+        /// The zone.
+        zone: NameBuf,
+        /// What is to be there.
+        from: Option<Version>,
+        /// What it leads to.
+        to: Version,
+    },
+    /// Feeder: a message of the push that has begun, as in the answer to IXFR or AXFR.
+    Message(Vec<u8>),
+    /// Feeder: that was the last message.
+    End,
+    /// Feeder: what has begun could not be read to its end; nothing of it counts.
+    Broken,
+    /// Feeder: a zone is not in the store any more.
+    Gone(NameBuf),
+    /// Feeder: a zone of the store is older than what is served, or another of the same serial: this is its newest serial.
+    Back(NameBuf, u32),
+    /// Feeder: what has changed in a zone cannot be pushed, and why.
+    Unfit(NameBuf, String),
+    /// Feeder: all that was there to be pushed was, for now. `Gone`s and `Back`s before it belong together.
+    Looked,
+    /// Feeder: the store cannot be read, and why; empty: it can again.
+    Away(String),
+    /// Feeder: its rights could not be given up, as this kernel does not know how.
+    Unconfined,
+    /// Feeder: it is there still; said where there is nothing else to say.
+    Beat,
+    /// Server: all of a zone has come and waits to be served; its place is free.
+    Arrived(NameBuf),
+    /// Server: a version of a zone is served, on the disk too.
+    Served(NameBuf, Version),
+    /// Server: a push, or that a zone is gone, came to nothing for now.
+    Refused(NameBuf),
+    /// Server: what is served is not what the push leads on from: all of it, please.
+    Whole(NameBuf),
+    /// Server: a zone is served no more.
+    Left(NameBuf),
+    /// Server: have the store make a version of the zone as it is, above this serial.
+    Raise(NameBuf, u32),
+    /// Server: its settings are others, so that what was refused may be served now.
+    Again,
+}
+
+/// Octets that are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoFrame;
+
+impl fmt::Display for NoFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("what was said is none of the words that both know")
+    }
+}
+
+impl std::error::Error for NoFrame {}
+
+impl Frame {
+    /// Appends it to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(&[self.kind(), 0, 0, 0, 0]);
+        match self {
+            Frame::Open(text) | Frame::Away(text) => words(out, text),
+            Frame::Opened { identity, is_writable } => {
+                out.push(u8::from(*is_writable));
+                words(out, identity);
+            }
+            Frame::Held(zone, version) => {
+                out.extend_from_slice(zone.octets());
+                version.iter().for_each(|version| put(out, *version));
+            }
+            Frame::Begin { zone, from, to } => {
+                out.extend_from_slice(zone.octets());
+                put(out, *to);
+                from.iter().for_each(|version| put(out, *version));
+            }
+            Frame::Message(octets) => out.extend_from_slice(octets),
+            Frame::Served(zone, version) => {
+                out.extend_from_slice(zone.octets());
+                put(out, *version);
+            }
+            Frame::Back(zone, serial) | Frame::Raise(zone, serial) => {
+                out.extend_from_slice(zone.octets());
+                out.extend_from_slice(&serial.to_be_bytes());
+            }
+            Frame::Unfit(zone, text) => {
+                out.extend_from_slice(zone.octets());
+                words(out, text);
+            }
+            Frame::Names(zone)
+            | Frame::Gone(zone)
+            | Frame::Arrived(zone)
+            | Frame::Refused(zone)
+            | Frame::Whole(zone)
+            | Frame::Left(zone) => out.extend_from_slice(zone.octets()),
+            Frame::Go
+            | Frame::End
+            | Frame::Broken
+            | Frame::Looked
+            | Frame::Unconfined
+            | Frame::Beat
+            | Frame::Again => {}
+        }
+        let rest = (out.len() - begin - HEAD_OCTETS) as u32;
+        out[begin + 1..begin + HEAD_OCTETS].copy_from_slice(&rest.to_be_bytes());
+    }
+
+    /// The first frame of some octets, and how many it has; `None`: it is not there as a whole yet.
+    pub fn read(octets: &[u8]) -> Result<Option<(Frame, usize)>, NoFrame> {
+        let Some((head, rest)) = octets.split_first_chunk::<HEAD_OCTETS>() else { return Ok(None) };
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        if length > REST_OCTETS_MAX {
+            return Err(NoFrame);
+        }
+        let Some(rest) = rest.get(..length) else { return Ok(None) };
+        let frame = Frame::of(head[0], rest).ok_or(NoFrame)?;
+        Ok(Some((frame, HEAD_OCTETS + length)))
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Frame::Names(_) => b'n',
+            Frame::Open(_) => b'o',
+            Frame::Opened { .. } => b'O',
+            Frame::Held(..) => b'h',
+            Frame::Go => b'g',
+            Frame::Begin { .. } => b'b',
+            Frame::Message(_) => b'm',
+            Frame::End => b'e',
+            Frame::Broken => b'x',
+            Frame::Gone(_) => b'G',
+            Frame::Back(..) => b'B',
+            Frame::Unfit(..) => b'u',
+            Frame::Looked => b'l',
+            Frame::Away(_) => b'a',
+            Frame::Unconfined => b'c',
+            Frame::Beat => b't',
+            Frame::Again => b'y',
+            Frame::Arrived(_) => b'A',
+            Frame::Served(..) => b's',
+            Frame::Refused(_) => b'r',
+            Frame::Whole(_) => b'w',
+            Frame::Left(_) => b'L',
+            Frame::Raise(..) => b'R',
+        }
+    }
+
+    fn of(kind: u8, rest: &[u8]) -> Option<Frame> {
+        let mut rest = Rest(rest);
+        let frame = match kind {
+            b'n' => Frame::Names(rest.zone()?),
+            b'o' => Frame::Open(rest.words()?),
+            b'O' => Frame::Opened { is_writable: rest.octets::<1>()?[0] != 0, identity: rest.words()? },
+            b'h' => Frame::Held(rest.zone()?, rest.version_if_any()?),
+            b'g' => Frame::Go,
+            b'b' => {
+                let (zone, to) = (rest.zone()?, rest.version()?);
+                Frame::Begin { zone, from: rest.version_if_any()?, to }
+            }
+            b'm' => Frame::Message(std::mem::take(&mut rest.0).to_vec()),
+            b'e' => Frame::End,
+            b'x' => Frame::Broken,
+            b'G' => Frame::Gone(rest.zone()?),
+            b'B' => Frame::Back(rest.zone()?, rest.number()?),
+            b'u' => Frame::Unfit(rest.zone()?, rest.words()?),
+            b'l' => Frame::Looked,
+            b'a' => Frame::Away(rest.words()?),
+            b'c' => Frame::Unconfined,
+            b't' => Frame::Beat,
+            b'y' => Frame::Again,
+            b'A' => Frame::Arrived(rest.zone()?),
+            b's' => Frame::Served(rest.zone()?, rest.version()?),
+            b'r' => Frame::Refused(rest.zone()?),
+            b'w' => Frame::Whole(rest.zone()?),
+            b'L' => Frame::Left(rest.zone()?),
+            b'R' => Frame::Raise(rest.zone()?, rest.number()?),
+            _ => return None,
+        };
+        rest.0.is_empty().then_some(frame)
+    }
+}
+
+fn put(out: &mut Vec<u8>, version: Version) {
+    out.extend_from_slice(&version.serial.to_be_bytes());
+    out.extend_from_slice(&version.mark.0);
+}
+
+/// As much of a text as is said.
+fn words(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(&text.as_bytes()[..text.floor_char_boundary(WORDS_OCTETS_MAX)]);
+}
+
+/// What of a frame is not read.
+struct Rest<'r>(&'r [u8]);
+
+impl Rest<'_> {
+    fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        self.octets().map(u32::from_be_bytes)
+    }
+
+    fn version(&mut self) -> Option<Version> {
+        Some(Version { serial: self.number()?, mark: Mark(self.octets()?) })
+    }
+
+    /// A version, or the end.
+    fn version_if_any(&mut self) -> Option<Option<Version>> {
+        if self.0.is_empty() { Some(None) } else { self.version().map(Some) }
+    }
+
+    fn zone(&mut self) -> Option<NameBuf> {
+        let (zone, rest) = Name::split_from(self.0).ok()?;
+        let zone = (zone.octets().len() <= NAME_OCTETS_MAX).then(|| zone.to_lowercase())?;
+        self.0 = rest;
+        Some(zone)
+    }
+
+    /// All that is left, as text; what is none is shown as such.
+    fn words(&mut self) -> Option<String> {
+        let octets = std::mem::take(&mut self.0);
+        (octets.len() <= WORDS_OCTETS_MAX).then(|| String::from_utf8_lossy(octets).into_owned())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Frame> {
+        let zone = NameBuf::from_text("a.example").unwrap();
+        let version = |serial| Version { serial, mark: Mark([serial as u8; 16]) };
+        vec![
+            Frame::Names(zone.clone()),
+            Frame::Open("/a/b".into()),
+            Frame::Opened { identity: "0f".into(), is_writable: true },
+            Frame::Held(zone.clone(), None),
+            Frame::Held(NameBuf::root(), Some(version(7))),
+            Frame::Go,
+            Frame::Begin { zone: zone.clone(), from: None, to: version(8) },
+            Frame::Begin { zone: zone.clone(), from: Some(version(7)), to: version(8) },
+            Frame::Message(vec![7; REST_OCTETS_MAX]),
+            Frame::End,
+            Frame::Broken,
+            Frame::Gone(zone.clone()),
+            Frame::Back(zone.clone(), 9),
+            Frame::Unfit(zone.clone(), "why".into()),
+            Frame::Looked,
+            Frame::Away(String::new()),
+            Frame::Unconfined,
+            Frame::Beat,
+            Frame::Again,
+            Frame::Arrived(zone.clone()),
+            Frame::Served(zone.clone(), version(8)),
+            Frame::Refused(zone.clone()),
+            Frame::Whole(zone.clone()),
+            Frame::Left(zone.clone()),
+            Frame::Raise(zone, 4),
+        ]
+    }
+
+    #[test]
+    fn frames_are_what_they_were() {
+        let mut octets = Vec::new();
+        all().iter().for_each(|frame| frame.write(&mut octets));
+        let mut at = 0;
+        for frame in all() {
+            let (read, length) = Frame::read(&octets[at..]).unwrap().unwrap();
+            assert_eq!(read, frame);
+            // In parts it is not there yet.
+            assert_eq!(Frame::read(&octets[at..at + length - 1]), Ok(None));
+            at += length;
+        }
+        assert_eq!((at, Frame::read(&[])), (octets.len(), Ok(None)));
+    }
+
+    #[test]
+    fn octets_that_are_none() {
+        for octets in [
+            &b"?\0\0\0\0"[..],
+            b"g\0\0\0\x01x",
+            b"m\xff\xff\xff\xff",
+            b"G\0\0\0\0",
+            b"G\0\0\0\x02\x05a",
+            b"s\0\0\0\x05\0\0\0\0\x01",
+        ] {
+            assert_eq!(Frame::read(octets), Err(NoFrame), "{octets:?}");
+        }
+        // Any octets: no panic.
+        let mut octets = Vec::new();
+        all()
+            .iter()
+            .filter(|frame| !matches!(frame, Frame::Message(_)))
+            .for_each(|frame| frame.write(&mut octets));
+        for at in 0..octets.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut changed = octets.clone();
+                changed[at] = value;
+                let mut from = 0;
+                while let Ok(Some((_, length))) = Frame::read(&changed[from..]) {
+                    from += length;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn words_have_a_bound() {
+        let mut octets = Vec::new();
+        Frame::Away("ü".repeat(WORDS_OCTETS_MAX)).write(&mut octets);
+        let (frame, _) = Frame::read(&octets).unwrap().unwrap();
+        assert!(matches!(frame, Frame::Away(text) if text.len() == WORDS_OCTETS_MAX));
+    }
+
+    #[test]
+    fn marks_are_hexadecimal() {
+        let text = "0123456789abcdef00112233445566ff";
+        assert_eq!(Mark::from_text(text).unwrap().to_string(), text);
+        for text in ["", "0123", "0123456789abcdef00112233445566fg", "+123456789abcdef00112233445566ff"] {
+            assert_eq!(Mark::from_text(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The feeder: a process that reads a store and pushes what is new in it to the server, which treats it as it does a primary.
+//!
+//! ```text
+//! server                                        this process
+//! path of the file, once ------------ pair ---> process: opens it, rights given up before
+//!                      <--- opened: identity ---'
+//! what it holds: zone, serial, mark --- pair -> follow: what is there, against what is held
+//!                      <--- begin, messages of DNS records, end: a zone, or what changed in it
+//! arrived, served, refused, whole ----- pair ->
+//! ```
+//!
+//! It is `zonda feed`, a child of the server. SQLite runs here and not in the process that answers. Design: `docs/design/store.md` 5.
+//!
+//! * [`frame`]: what both say to each other; [`pair`]: over what. That is all that the server uses of this crate.
+//! * `process`: from the start to the end; `confine`: rights that are given up before the file is opened; `watch`: whether the file is the one that was opened.
+//! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages.
+
+mod confine;
+mod follow;
+pub mod frame;
+mod message;
+pub mod pair;
+mod process;
+mod push;
+mod watch;
+
+pub use process::run;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The socket pair, from either end: frames out as a whole, frames in as they come.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::frame::{Frame, HEAD_OCTETS, REST_OCTETS_MAX};
+
+/// Octets that are read at a time: some frames of the largest kind.
+const READ_OCTETS: usize = 4 * (HEAD_OCTETS + REST_OCTETS_MAX);
+
+/// What comes over a pair.
+pub struct Reader {
+    stream: UnixStream,
+    octets: Vec<u8>,
+    /// What of them was handed over.
+    at: usize,
+}
+
+impl Reader {
+    /// Of this end.
+    #[must_use]
+    pub fn new(stream: UnixStream) -> Reader {
+        Reader { stream, octets: Vec::new(), at: 0 }
+    }
+
+    /// The next frame; waits for it, `wait` at the longest. `None`: none has come as a whole. Errors: the other end is closed (`UnexpectedEof`), or says what
+    /// is no frame (`InvalidData`).
+    pub fn next(&mut self, wait: Duration) -> io::Result<Option<Frame>> {
+        if let Some(frame) = self.buffered()? {
+            return Ok(Some(frame));
+        }
+        let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
+        match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&wait)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        self.octets.drain(..self.at);
+        self.at = 0;
+        let held = self.octets.len();
+        self.octets.resize(held + READ_OCTETS, 0);
+        let read = self.stream.read(&mut self.octets[held..]);
+        self.octets.truncate(held + *read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => self.buffered(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn buffered(&mut self) -> io::Result<Option<Frame>> {
+        let read = Frame::read(&self.octets[self.at..]);
+        let read = read.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(read.map(|(frame, octets)| {
+            self.at += octets;
+            frame
+        }))
+    }
+}
+
+/// Says frames; waits until the system has them.
+pub fn say<'f>(mut stream: &UnixStream, frames: impl IntoIterator<Item = &'f Frame>) -> io::Result<()> {
+    let mut octets = Vec::new();
+    for frame in frames {
+        frame.write(&mut octets);
+        if octets.len() >= REST_OCTETS_MAX {
+            stream.write_all(&octets)?;
+            octets.clear();
+        }
+    }
+    stream.write_all(&octets)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use wire::NameBuf;
+
+    #[test]
+    fn frames_arrive_in_their_order() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut reader = Reader::new(theirs);
+        assert_eq!(reader.next(Duration::ZERO).unwrap(), None);
+        let zone = NameBuf::from_text("a.example").unwrap();
+        let frames = [Frame::Go, Frame::Gone(zone), Frame::Message(vec![1; 60_000]), Frame::End];
+        let sent = frames.clone();
+        let thread = std::thread::spawn(move || (0..20).try_for_each(|_| say(&ours, &sent)).unwrap());
+        for _ in 0..20 {
+            for frame in &frames {
+                let wait = Duration::from_secs(10);
+                let next = std::iter::repeat_with(|| reader.next(wait).unwrap()).flatten().next().unwrap();
+                assert_eq!(next, *frame);
+            }
+        }
+        thread.join().unwrap();
+        assert_eq!(reader.next(Duration::ZERO).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_an_error() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        ours.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+        let error = Reader::new(theirs).next(Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,207 @@
+//! One zone of a snapshot as frames: all of it, or what has changed since a version.
+
+use std::io;
+
+use store::read::What;
+use store::{Fault, Kind, Snapshot};
+use wire::{Name, NameBuf};
+use zonefile::RecordBuf;
+
+use crate::frame::{Frame, Mark, Version};
+use crate::message::{Messages, TooLong};
+
+/// Records of differences that are pushed as such: of more the whole zone is the shorter way.
+const CHANGED_MAX: u64 = 100_000;
+
+/// What came of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// This is on its way; octets of its messages.
+    Version(Version, usize),
+    /// There is nothing newer than what is held.
+    Nothing,
+    /// The zone is not there.
+    Gone,
+    /// It has changes that are no version yet: later.
+    Later,
+    /// The database has an older version, of this serial, or another one of the serial that is held.
+    Back(u32),
+}
+
+/// Why it is not.
+#[derive(Debug)]
+pub(crate) enum NotPushed {
+    /// The store.
+    Fault(Fault),
+    /// The server.
+    Io(io::Error),
+    /// A record is longer than a message.
+    TooLong,
+    /// A version has not the rows that it says it has: all of the zone is to be pushed.
+    Incomplete,
+}
+
+impl From<Fault> for NotPushed {
+    fn from(fault: Fault) -> NotPushed {
+        NotPushed::Fault(fault)
+    }
+}
+
+impl From<io::Error> for NotPushed {
+    fn from(error: io::Error) -> NotPushed {
+        NotPushed::Io(error)
+    }
+}
+
+impl From<TooLong> for NotPushed {
+    fn from(_: TooLong) -> NotPushed {
+        NotPushed::TooLong
+    }
+}
+
+/// What is to be pushed.
+pub(crate) struct Push<'p> {
+    pub(crate) zone: &'p Name,
+    /// Whether the server has the zone.
+    pub(crate) is_known: bool,
+    /// What it serves of it.
+    pub(crate) held: Option<Version>,
+    /// Whether all of the zone is wanted, whatever is held.
+    pub(crate) is_whole: bool,
+}
+
+impl Push<'_> {
+    /// Pushes the zone by `say`, if there is anything to push.
+    pub(crate) fn run(
+        &self,
+        snapshot: &Snapshot<'_>,
+        say: &mut dyn FnMut(Frame) -> io::Result<()>,
+    ) -> Result<Pushed, NotPushed> {
+        let name = self.zone.to_string();
+        let Some(newest) = snapshot.newest(&name)?.filter(|newest| newest.kind != Kind::Removed) else {
+            return Ok(if self.is_known { Pushed::Gone } else { Pushed::Nothing });
+        };
+        let mark = Mark::from_text(&newest.mark).unwrap_or(Mark::NONE);
+        let to = Version { serial: newest.serial, mark };
+        if let Some(held) = self.held {
+            if held.mark == mark && mark != Mark::NONE && !self.is_whole {
+                return Ok(Pushed::Nothing);
+            }
+            let is_known = held.mark != Mark::NONE;
+            let since = if is_known { snapshot.since(&name, &held.mark.to_string())? } else { None };
+            match since {
+                Some(versions) if !self.is_whole && leads_on(&versions) => {
+                    let from = Some(held);
+                    return Sender::begin(self.zone, (from, to), say)?.changes(snapshot, &versions);
+                }
+                Some(_) => {}
+                // Of a mark that is not known here it is not known either what led from it; a serial that is not greater is of a database that went back.
+                None if change::serial::is_greater(to.serial, held.serial) => {}
+                // Nobody knows which version is served; the server compares.
+                None if !is_known && to.serial == held.serial => {}
+                None => return Ok(Pushed::Back(to.serial)),
+            }
+        }
+        if snapshot.is_pending(&name)? {
+            return Ok(Pushed::Later);
+        }
+        Sender::begin(self.zone, (None, to), say)?.whole(snapshot, &name)
+    }
+}
+
+/// Whether versions are differences, and few enough.
+fn leads_on(versions: &[store::Version]) -> bool {
+    let rows: u64 = versions.iter().map(|version| version.rows).sum();
+    rows <= CHANGED_MAX && versions.iter().all(|version| version.kind == Kind::Change && version.rows > 0)
+}
+
+/// A push that has begun.
+struct Sender<'s> {
+    zone: NameBuf,
+    to: Version,
+    say: &'s mut dyn FnMut(Frame) -> io::Result<()>,
+    octets: usize,
+}
+
+impl<'s> Sender<'s> {
+    fn begin(
+        zone: &Name,
+        (from, to): (Option<Version>, Version),
+        say: &'s mut dyn FnMut(Frame) -> io::Result<()>,
+    ) -> Result<Sender<'s>, NotPushed> {
+        say(Frame::Begin { zone: zone.to_owned(), from, to })?;
+        Ok(Sender { zone: zone.to_owned(), to, say, octets: 0 })
+    }
+
+    /// All of the zone: the SOA record, which comes first, once more at the end.
+    fn whole(mut self, snapshot: &Snapshot<'_>, name: &str) -> Result<Pushed, NotPushed> {
+        let mut messages = Messages::new(&self.zone, true);
+        let mut soa: Option<RecordBuf> = None;
+        let sent = {
+            let Sender { say, octets, .. } = &mut self;
+            let mut each = |message: Vec<u8>| {
+                *octets += message.len();
+                say(Frame::Message(message)).map_err(NotPushed::from)
+            };
+            let read = snapshot.records(name, &mut |record| {
+                soa.get_or_insert_with(|| record.clone());
+                messages.push(record, &mut each)
+            });
+            read.and_then(|()| soa.as_ref().map_or(Ok(()), |soa| messages.push(soa, &mut each)))
+        };
+        self.end(sent, messages)
+    }
+
+    /// What led to the newest version, one after the other.
+    fn changes(mut self, snapshot: &Snapshot<'_>, versions: &[store::Version]) -> Result<Pushed, NotPushed> {
+        let mut messages = Messages::new(&self.zone, false);
+        let sent = {
+            let Sender { say, octets, .. } = &mut self;
+            let mut each = |message: Vec<u8>| {
+                *octets += message.len();
+                say(Frame::Message(message)).map_err(NotPushed::from)
+            };
+            send_changes(snapshot, versions, &mut messages, &mut each)
+        };
+        self.end(sent, messages)
+    }
+
+    fn end(mut self, sent: Result<(), NotPushed>, messages: Messages) -> Result<Pushed, NotPushed> {
+        if let Err(why) = sent {
+            // Where it cannot be said there is nobody to say it to.
+            (self.say)(Frame::Broken)?;
+            return Err(why);
+        }
+        let last = messages.finish();
+        self.octets += last.len();
+        (self.say)(Frame::Message(last))?;
+        (self.say)(Frame::End)?;
+        Ok(Pushed::Version(self.to, self.octets))
+    }
+}
+
+/// The SOA record of the newest version, then each difference, then that record again (RFC 1995 4).
+fn send_changes(
+    snapshot: &Snapshot<'_>,
+    versions: &[store::Version],
+    messages: &mut Messages,
+    each: &mut impl FnMut(Vec<u8>) -> Result<(), NotPushed>,
+) -> Result<(), NotPushed> {
+    let Some(last) = versions.last() else { return Ok(()) };
+    let mut soa: Option<RecordBuf> = None;
+    snapshot.changed(last, &mut |what, record| {
+        if what == What::Added && soa.is_none() {
+            soa = Some(record.clone());
+        }
+        Ok::<_, NotPushed>(())
+    })?;
+    let Some(soa) = soa else { return Err(NotPushed::Incomplete) };
+    messages.push(&soa, each)?;
+    for version in versions {
+        let rows = snapshot.changed(version, &mut |_, record| messages.push(record, each))?;
+        if rows != version.rows {
+            return Err(NotPushed::Incomplete);
+        }
+    }
+    messages.push(&soa, each)
+}
