@@ -28,13 +28,11 @@ use rustix::process::Signal;
 use sync::Mutex;
 use web::pair::{Beat, Terms};
 
+use crate::child::END_PAUSE;
 use crate::controller::Controller;
 use crate::settings::Settings;
 
 pub(crate) use watch::watch;
-
-/// How often it is looked whether the process has ended, at the end.
-const END_PAUSE: Duration = Duration::from_millis(2);
 
 /// How far the server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -122,19 +122,8 @@ fn serve(owner: &Weak<Controller>, mut child: Child, numbers: &mut Numbers) -> S
         });
         match answered {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
-            Err(error) => return how_it_ended(&mut child, &error),
+            Err(error) => return child.how_it_ended(&error, LAST_WAIT),
             Ok(()) => {}
         }
-    }
-}
-
-/// How a process has ended that says nothing any more.
-fn how_it_ended(child: &mut Child, error: &io::Error) -> String {
-    match child.end(LAST_WAIT) {
-        Ok(status) => match child.said() {
-            said if said.is_empty() => format!("has ended ({status}; {error})"),
-            said => format!("has ended ({status}; it said last: {said})"),
-        },
-        Err(error) => format!("cannot be ended: {error}"),
     }
 }

@@ -9,9 +9,7 @@ use std::thread::JoinHandle;
 use transfer::incoming::{Done, Fault, Outcome, Place, Soa, Stop};
 use transfer::refresh::{Answer, Job};
 use wire::{Name, NameBuf};
-use zone::build::Problem;
-use zone::change::Condenser;
-use zone::{Change, Pack, PackBuilder, TextStamp};
+use zone::Change;
 
 use super::Message;
 use super::former::Former;
@@ -19,16 +17,13 @@ use super::past::Came;
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, NotTaken, Told, What};
 use crate::findings::{Digest, Findings, examine_digest, examine_transferred};
-use crate::load::{OWN_PACK_OCTETS, SEEDS_MAX, store};
+use crate::joined::{one, pack};
+use crate::load::{OWN_PACK_OCTETS, store};
 use crate::read::ZoneText;
 use crate::secondary::Report;
-use crate::system::random;
 
 /// Zones as a whole that are put into one pack: what waits while the disk is at work comes together.
 const ZONES_A_PACK: usize = 256;
-
-/// Octets of several differences as one, at most: as of those that are sent. With more all of the zone is asked for.
-const CONDENSED_OCTETS_MAX: usize = 8 << 20;
 
 /// Starts the thread. It ends when nobody can send reports any more.
 pub(super) fn start(
@@ -171,23 +166,14 @@ fn digested(
     }
 }
 
-/// All of these as one. `None`: it would be too large, or they do not follow each other.
-fn one(mut changes: Vec<Change>) -> Option<Change> {
-    if changes.len() == 1 {
-        return changes.pop();
-    }
-    let mut condenser = Condenser::new(CONDENSED_OCTETS_MAX);
-    changes.iter().try_for_each(|change| condenser.add(change)).ok()?;
-    condenser.into_change().ok()
-}
-
 /// Puts zones into packs, which are stored before anybody sees them if the zones persist, and serves them.
 fn take_whole(controller: &Controller, whole: Vec<Whole>, persists: bool, tell: &Tell<'_>) {
     let folder = controller.writable_folder().filter(|_| persists);
     let mut rest = whole;
     while !rest.is_empty() {
         let count = rest.len();
-        let packed = pack(&rest);
+        let zones = rest.iter().map(|whole| (&whole.text.contents, &whole.findings));
+        let packed = pack(zones, OWN_PACK_OCTETS);
         let later = rest.split_off(packed.taken);
         let stored = packed.pack.map(|pack| store(folder, pack));
         for (Whole { job, zone, soa, expire, came, findings, .. }, number) in
@@ -206,48 +192,6 @@ fn take_whole(controller: &Controller, whole: Vec<Whole>, persists: bool, tell: 
         tracing::debug!(zones = count - later.len(), "a pack made of zones that were transferred");
         rest = later;
     }
-}
-
-/// Zones in one pack.
-struct Packed {
-    /// None where no zone can be served.
-    pack: Option<Pack>,
-    /// How many zones were looked at, at least one.
-    taken: usize,
-    /// The number of each there; none of one that cannot be served.
-    numbers: Vec<Option<u32>>,
-}
-
-/// Makes a pack of the first zones, as many as it holds.
-fn pack(zones: &[Whole]) -> Packed {
-    let mut numbers = Vec::new();
-    for _ in 0..SEEDS_MAX {
-        let mut builder = PackBuilder::new(random());
-        numbers.clear();
-        for zone in zones {
-            let number = builder.zone_count();
-            let Findings { errors, warnings, is_digested, .. } = zone.findings;
-            let stamp = TextStamp { errors, warnings, is_digested, ..TextStamp::default() };
-            match builder.add_zone(&zone.text.contents, stamp) {
-                Ok(()) => numbers.push(Some(number)),
-                Err(problems) if problems.contains(&Problem::PackFull) && number > 0 => break,
-                Err(_) => numbers.push(None),
-            }
-            // A large one stays by itself, or nearly.
-            if builder.octets() >= OWN_PACK_OCTETS {
-                break;
-            }
-        }
-        let is_empty = builder.zone_count() == 0;
-        if is_empty {
-            break;
-        }
-        if let Ok(Ok(pack)) = builder.finish().map(Pack::open) {
-            return Packed { pack: Some(pack), taken: numbers.len(), numbers };
-        }
-    }
-    let taken = numbers.len().max(1);
-    Packed { pack: None, taken, numbers: vec![None; taken] }
 }
 
 /// Who hears from the changer.
