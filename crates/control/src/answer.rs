@@ -19,7 +19,7 @@ pub(crate) use self::stats::{Recursed, WAITING, of_threads, rcode_name, stats, t
 use self::status::status;
 pub(crate) use self::status::status_line;
 use self::zones::all_zones;
-use crate::command::{CatalogLine, ChangeLine, LogLevel, Reply, Request, ZoneLine};
+use crate::command::{CatalogLine, ChangeLine, LogLevel, Reply, Request, StoreLine, ZoneLine};
 use crate::controller::{Change, Controller};
 use crate::limited;
 use crate::locks;
@@ -146,6 +146,11 @@ fn carry_out(
             let text = controller.catalogs.confirm(&named(catalog)?)?;
             return said(reply(Reply::Confirmed { text }));
         }
+        Request::Stores { store } => return stores(controller, store.as_deref(), reply),
+        Request::ConfirmStore { store } => {
+            let text = controller.confirm_store(store)?;
+            return said(reply(Reply::Confirmed { text }));
+        }
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {
             reload::reload_all(controller, *force)
         }
@@ -154,11 +159,15 @@ fn carry_out(
         }
         Request::Reconfigure => reload::reconfigure(controller),
         Request::Refresh { zone } => {
-            controller.secondaries.command(&named(zone)?, Command::Refresh)?;
+            let name = named(zone)?;
+            controller.expect_of_no_store(&name)?;
+            controller.secondaries.command(&name, Command::Refresh)?;
             return Ok(true);
         }
         Request::Retransfer { zone } => {
-            controller.secondaries.command(&named(zone)?, Command::Retransfer)?;
+            let name = named(zone)?;
+            controller.expect_of_no_store(&name)?;
+            controller.secondaries.command(&name, Command::Retransfer)?;
             return Ok(true);
         }
         Request::Sync { zones, all, force } => {
@@ -175,6 +184,7 @@ fn carry_out(
         }
         Request::Thaw { zone, .. } => {
             let name = named(zone)?;
+            controller.expect_of_no_store(&name)?;
             controller.thaw(&mut controller.change(), &name)?
         }
         Request::ExplainUpdate { .. } => {
@@ -211,7 +221,22 @@ fn zone_line(controller: &Controller, name: &Name) -> Result<ZoneLine, String> {
     // Without the lock, as another thread says it.
     let stands = controller.is_secondary(name).then(|| controller.secondaries.words(name)).flatten();
     let (secondary, transfers_in) = stands.map(|(words, lines)| (words, Box::new(lines))).unzip();
-    Ok(ZoneLine { secondary, transfers_in, ..line })
+    Ok(ZoneLine { secondary, transfers_in, store: controller.store_words(name), ..line })
+}
+
+/// Shows stores; says whether all of these are well.
+fn stores(
+    controller: &Controller,
+    only: Option<&str>,
+    reply: &mut dyn FnMut(Reply) -> io::Result<()>,
+) -> Result<bool, Failure> {
+    let lines = controller.store_lines(only);
+    if let Some(name) = only.filter(|_| lines.is_empty()) {
+        return Err(Failure::Refused(format!("there is no [[store]] {name:?} in the settings")));
+    }
+    let are_well = !lines.iter().any(StoreLine::is_wrong);
+    lines.into_iter().try_for_each(|line| reply(Reply::Store(Box::new(line))))?;
+    Ok(are_well)
 }
 
 /// Shows catalogs; says whether all of these are well.

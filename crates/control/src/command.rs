@@ -17,7 +17,7 @@ pub use self::server::{
 };
 pub use self::top::{Frequent, FrequentEntry, Top, TopAsked, WorkerCounts};
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};
-pub use self::zone::{ByCommand, CatalogLine, ChangeLine, Changes, Explained, TextLine, ZoneLine};
+pub use self::zone::{ByCommand, CatalogLine, ChangeLine, Changes, Explained, StoreLine, TextLine, ZoneLine};
 
 /// What an operator can ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,6 +167,17 @@ pub enum Request {
         /// The catalog.
         catalog: String,
     },
+    /// Stores that are followed, or one of them.
+    Stores {
+        /// The one, by its name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        store: Option<String>,
+    },
+    /// Let what waits of a store go on.
+    ConfirmStore {
+        /// The store, by its name.
+        store: String,
+    },
     /// The cache of the resolver.
     Cache {
         /// What of it.
@@ -220,6 +231,7 @@ impl Request {
                 | Request::AddZone { .. }
                 | Request::RemoveZone { .. }
                 | Request::ConfirmCatalog { .. }
+                | Request::ConfirmStore { .. }
         )
     }
 }
@@ -272,7 +284,9 @@ pub enum Reply {
     LogLevel(LogLevel),
     /// To `catalogs`, one for each.
     Catalog(CatalogLine),
-    /// To `confirm-catalog`, `dnstap` and `query-log`.
+    /// To `stores`, one for each.
+    Store(Box<StoreLine>),
+    /// To `confirm-catalog`, `confirm-store`, `dnstap` and `query-log`.
     Confirmed {
         /// What was done.
         text: String,

@@ -70,6 +70,7 @@ use crate::recursion::Recursion;
 use crate::secondaries::Secondaries;
 use crate::settings::Settings;
 use crate::sig0::Verifier;
+use crate::stores::Stores;
 use crate::system::random;
 use crate::texts::Texts;
 use crate::transfers::Transfers;
@@ -179,6 +180,8 @@ pub struct Controller {
     pub(crate) secondaries: Arc<Secondaries>,
     /// Catalogs, and which zones are served because of them.
     pub(crate) catalogs: Catalogs,
+    /// Databases, and which zones come from them.
+    pub(crate) stores: Arc<Stores>,
     /// What it is to be. Held while that is stored.
     pub(crate) is_restricted: Mutex<bool>,
 }
@@ -283,6 +286,7 @@ impl Controller {
             forwarder: Arc::new(Forwarder::new()),
             secondaries: Arc::new(Secondaries::new()),
             catalogs: Catalogs::new(),
+            stores: Arc::new(Stores::new()),
             is_restricted: Mutex::named("restricted", was_restricted),
         };
         {

@@ -15,7 +15,7 @@
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`secondary`]: asks primaries for zones; `secondaries`: zones that are transferred from them, when and what becomes of that.
 //! * `catalogs`: zones that catalog zones list, and the catalogs that are made here.
-//! * `child`: a process of this program, apart from the server; `joined`: what came of zones from others, put together.
+//! * `stores`: zones that come from databases, by processes that read these; `child`: such a process; `joined`: what came of zones from others, put together.
 //! * `requests`: what is no query, handed on to who carries it out; `sig0`: updates whose signatures are dear to verify; `forward`: those for a primary.
 //! * `recursion`: the recursive server: where cache, resolver, clients and upstream sockets meet.
 //! * `observing`: what others are told of queries: dnstap and the query log, and who asks most.
@@ -74,6 +74,7 @@ mod sig0;
 pub mod socket;
 pub mod sources;
 pub mod stamp;
+mod stores;
 pub mod system;
 pub mod text;
 mod texts;

@@ -7,6 +7,7 @@
 //! restricted           there while zones have access lists of their own
 //! removed              names of zones that packs have and that are no longer served, one a line
 //! members              what catalogs list: see `catalogs::file`
+//! owned, followed      which zones are of stores, and their versions: see `stores`
 //! lock                 held by the server that uses the folder
 //! ```
 //!

@@ -241,6 +241,9 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
     if let Some(catalog) = controller.member_of(name) {
         return refused(format!("zone {name} is a member of catalog {catalog}: it goes when it leaves that"));
     }
+    if let Err(line) = controller.expect_of_no_store(name) {
+        return refused(line);
+    }
     controller.catalogs.renew(name);
     controller.remove(&mut changing, name);
     changing.commanded.remove(name);

@@ -23,6 +23,7 @@ use crate::dynamic::{Dynamic, Said};
 use crate::forward::Forwarder;
 use crate::secondaries::{Notice, Secondaries};
 use crate::sig0::{OVER_QUOTA, Verifier};
+use crate::stores::Stores;
 use crate::transfers::{Here, Transfers};
 
 pub(crate) use handed::{Handed, Signer};
@@ -35,6 +36,7 @@ pub struct Requests {
     verifier: Arc<Verifier>,
     forwarder: Arc<Forwarder>,
     secondaries: Arc<Secondaries>,
+    stores: Arc<Stores>,
     renderer: RenderQueue,
 }
 
@@ -57,10 +59,11 @@ struct Zone {
 
 impl Requests {
     pub(crate) fn new(controller: &Controller, renderer: RenderQueue) -> Requests {
-        let Controller { transfers, dynamic, verifier, forwarder, secondaries, .. } = controller;
+        let Controller { transfers, dynamic, verifier, forwarder, secondaries, stores, .. } = controller;
         let (transfers, dynamic) = (Arc::clone(transfers), Arc::clone(dynamic));
         let (verifier, forwarder) = (Arc::clone(verifier), Arc::clone(forwarder));
-        Requests { transfers, dynamic, verifier, forwarder, secondaries: Arc::clone(secondaries), renderer }
+        let (secondaries, stores) = (Arc::clone(secondaries), Arc::clone(stores));
+        Requests { transfers, dynamic, verifier, forwarder, secondaries, stores, renderer }
     }
 
     /// Carries out what an item asks for, or says why not.
@@ -142,6 +145,13 @@ impl Requests {
             Err(refusal) if refusal.rcode == rcode::REFUSED => Ok(()),
             other => other,
         };
+        let of_store =
+            |rcode, ede| Refusal { rcode, ede: Some(ede), why: "the zone is of a store", is_ours: true };
+        let may_be_primary = may_be_primary.and_then(|()| match self.stores.has(request.name()) {
+            Some(false) => Ok(()),
+            Some(true) => Err(of_store(rcode::REFUSED, ede::PROHIBITED)),
+            None => Err(of_store(rcode::SERVFAIL, ede::OTHER)),
+        });
         let may_be_primary = may_be_primary.and_then(|()| match self.secondaries.is_running() {
             true => Ok(()),
             false => Err(Refusal {

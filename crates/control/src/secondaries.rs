@@ -18,7 +18,7 @@ mod former;
 mod notice;
 mod past;
 mod scheduler;
-mod shares;
+pub(crate) mod shares;
 mod zones;
 
 use std::collections::HashMap;

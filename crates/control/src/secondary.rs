@@ -14,7 +14,7 @@ mod connection;
 mod keeper;
 mod one;
 mod probe;
-mod runs;
+pub(crate) mod runs;
 mod transfers;
 
 use std::net::{IpAddr, SocketAddr};

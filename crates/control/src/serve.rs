@@ -125,6 +125,7 @@ fn run(start: Start) -> Result<(), Faults> {
     };
     crate::dynamic::start(&controller, announced.is_some())?;
     run_workers(&controller, server, None).map_err(|error| format!("cannot start a worker: {error}"))?;
+    controller.stores.begin(&controller);
     tell_of_queries(&controller);
     if is_served {
         controller.say_what_is_stored();
@@ -191,6 +192,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
     let _socket_file = control.map(serve).transpose().map_err(|error| format!("control socket: {error}"))?;
     taking.taken();
+    controller.stores.begin(&controller);
     controller.listen_for_http(http);
     controller.http.ready();
     watch_http(&controller);
@@ -284,11 +286,11 @@ fn check_first_load(controller: &Controller, change: &Change, first: &First) -> 
     let is_empty = first.is_empty || controller.zones.read().count() == 0;
     let is_unread = controller.zones.read().has_unread();
     // What is transferred comes later.
-    let is_secondary = controller.zones.read().has_secondaries();
+    let is_secondary = controller.zones.read().has_secondaries() || controller.stores.is_any();
     if controller.zones.read().loaded() == 0 && (!is_empty || is_unread) && !is_secondary {
         return Err(vec!["no zone could be loaded, see above".into()]);
     }
-    if is_empty && controller.recursion.is_none() {
+    if is_empty && controller.recursion.is_none() && !controller.stores.is_any() {
         tracing::warn!("there are no zones to serve; all queries are refused");
     }
     Ok(())

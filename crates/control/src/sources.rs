@@ -17,6 +17,7 @@ use zone::catalog::Group;
 use crate::findings::{Digest, Refuse};
 use crate::pattern::Pattern;
 use crate::settings::{IxfrRules, Names, OwnLists, UpdateRules};
+use crate::stores::StoreName;
 
 /// Where a zone's data come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub enum Source {
     Embedded(&'static Embedded),
     /// Several files, of which nobody can say which one counts: their names. Nothing is read of them.
     Several(Box<str>),
-    /// Nothing that is read: other servers, which it is transferred from, by their names; or what a catalog is made of here.
+    /// Nothing that is read: other servers, which it is transferred from, by their names; a store, which pushes it; or what a catalog is made of here.
     Primaries(Box<str>),
 }
 
@@ -135,6 +136,15 @@ pub struct Rules {
     pub listing: Option<Listing>,
     /// Whether they are catalogs that are made here, of which there is no file.
     pub is_made: bool,
+    /// The store that they come from, which has all to say about them.
+    pub incoming: Option<StoreName>,
+}
+
+impl Rules {
+    /// Whether such zones have no file here: they are transferred, made, or come from a store.
+    fn are_without_file(&self) -> bool {
+        self.is_made || self.incoming.is_some() || !self.primaries.is_empty()
+    }
 }
 
 /// How a catalog that is made here lists zones (RFC 9432 4).
@@ -228,14 +238,19 @@ impl Sources {
         self.section(id).is_some_and(|(rules, _)| rules.is_made)
     }
 
-    /// Whether the zones of a source have no file here: they are transferred, or made.
+    /// The store that the zones of a source come from.
+    pub fn incoming(&self, id: SourceId) -> Option<StoreName> {
+        self.section(id).and_then(|(rules, _)| rules.incoming)
+    }
+
+    /// Whether the zones of a source have no file here: they are transferred, made, or come from a store.
     pub fn is_without_file(&self, id: SourceId) -> bool {
-        self.section(id).is_some_and(|(rules, _)| rules.is_made || !rules.primaries.is_empty())
+        self.section(id).is_some_and(|(rules, _)| rules.are_without_file())
     }
 
     /// Whether there are any such zones.
     pub fn has_without_file(&self) -> bool {
-        self.allowed.iter().any(|(rules, _)| rules.is_made || !rules.primaries.is_empty())
+        self.allowed.iter().any(|(rules, _)| rules.are_without_file())
     }
 
     /// The source of zones that have no file, by their rules.
@@ -414,6 +429,11 @@ impl Sources {
         };
         if !primaries.is_empty() {
             return Some(Source::Primaries(primaries.join(", ").into()));
+        }
+        if matches!(id.kind(), PATTERN | PATH)
+            && let Some(store) = self.incoming(id)
+        {
+            return Some(Source::Primaries(format!("store {store}").into()));
         }
         if matches!(id.kind(), PATTERN | PATH) && self.is_made(id) {
             return Some(Source::Primaries(MADE_HERE.into()));

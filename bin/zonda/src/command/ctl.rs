@@ -4,6 +4,7 @@ mod cache;
 mod catalog;
 mod commands;
 mod server;
+mod store;
 mod top;
 mod transfers;
 mod zone;
@@ -22,6 +23,7 @@ use self::cache::{
 use self::catalog::catalog_text;
 use self::commands::{Command, request};
 use self::server::{limited_text, locks_text, stats_text, status_text, upgraded_text};
+use self::store::store_text;
 use self::top::top_text;
 use self::zone::{zone_row, zone_text};
 use super::{complain, print};
@@ -55,6 +57,7 @@ Examples:
   zonda ctl query-log off
   zonda ctl locks --on
   zonda ctl catalog confirm catalog.example
+  zonda ctl store confirm customers
   zonda ctl freeze dyn.example
   zonda ctl explain-update dyn.example --from 192.0.2.7 --key dhcp. host.dyn.example A AAAA
   zonda ctl cache flush --tree example.com
@@ -63,7 +66,7 @@ Examples:
 
 Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage. For `status` something is wrong where a
 zone is absent or stale, signatures have expired, or packs cannot be stored; for `zones` where a zone that it shows is so, for
-`catalog` where one is broken, has no data, or waits.";
+`catalog` where one is broken, has no data, or waits; for `store` where one cannot be read, has zones that cannot be served, or waits.";
 
 /// Asks; says whether all went well.
 pub fn run(arguments: &Arguments) -> bool {
@@ -122,6 +125,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
             (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
             (false, Reply::Catalog(catalog)) => print(&catalog_text(&catalog)),
+            (false, Reply::Store(store)) => print(&store_text(&store)),
             (false, Reply::Confirmed { text }) => print(&format!("{text}\n")),
             (false, Reply::Change(change)) => show_change(&change),
             (false, Reply::Text(TextLine { zone, message, .. })) => {

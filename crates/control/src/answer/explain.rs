@@ -78,7 +78,9 @@ fn state(controller: &Controller, zone: &Name, explained: &mut Explained) {
     if !controller.dynamic.is_running() {
         refuse("no zone is changed by updates: there is no pack-directory that can be written".into());
     }
-    if controller.is_secondary(zone) {
+    if let Err(line) = controller.expect_of_no_store(zone) {
+        refuse(line);
+    } else if controller.is_secondary(zone) {
         refuse(format!("zone {zone} is transferred from others: updates are for its primary"));
     }
     if controller.texts.of(&lower).is_frozen {

@@ -94,6 +94,7 @@ fn problems(status: &Status, controller: &Controller) -> Vec<String> {
         .filter_map(line)
         .chain(packs)
         .chain(controller.catalog_problems())
+        .chain(controller.store_problems())
         .chain(outage)
         .collect()
 }

@@ -140,6 +140,8 @@ impl Zones {
             transfers: None,
             notices: Vec::new(),
             member_of: self.member_of(slot).map(ToString::to_string),
+            of_store: self.incoming(slot).map(|store| store.to_string()),
+            store: Vec::new(),
             changes: None,
             frozen: self.is_frozen(name),
             fault: self.fault(name).map(Into::into),

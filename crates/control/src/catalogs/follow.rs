@@ -221,7 +221,7 @@ impl Controller {
     }
 
     /// Pins the state of a catalog that is served. `None`: it has no data.
-    pub(super) fn pin_catalog(&self, name: &Name) -> Option<PinnedZone> {
+    pub(crate) fn pin_catalog(&self, name: &Name) -> Option<PinnedZone> {
         // No client's.
         let client = std::net::Ipv4Addr::UNSPECIFIED.into();
         let key = SortKey::of(name);

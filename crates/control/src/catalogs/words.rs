@@ -104,7 +104,10 @@ impl Controller {
                     if !claim.holds && line.clashes.len() < NAMES_SHOWN_MAX {
                         let holder =
                             state.claims.holder(claim.zone).and_then(|holder| state.claims.claim(holder));
-                        let why = why_not(&claim, holder, &is_taken, &name_of);
+                        let why = match self.store_of(claim.zone) {
+                            Some(store) => format!("store {store} has it"),
+                            None => why_not(&claim, holder, &is_taken, &name_of),
+                        };
                         line.clashes.push(format!("{}: {why}", claim.zone));
                     } else if claim.holds && only.is_some() && line.zones.len() < MEMBERS_SHOWN_MAX {
                         let template = claim.template;

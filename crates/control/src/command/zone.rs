@@ -52,6 +52,12 @@ pub struct ZoneLine {
     /// The catalog because of which it is served, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_of: Option<String>,
+    /// The store that it comes from, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_store: Option<String>,
+    /// How it stands with that, in words, and what another owner says of the zone; in lists nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub store: Vec<String>,
     /// What has changed since the text was read; in lists nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Box<Changes>>,
@@ -146,6 +152,53 @@ impl CatalogLine {
     /// Whether it is not as it should be.
     pub fn is_wrong(&self) -> bool {
         self.state != "followed" || !self.problems.is_empty()
+    }
+}
+
+/// A store that is followed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StoreLine {
+    /// Its name.
+    pub store: String,
+    /// Where it is.
+    pub url: String,
+    /// `followed`; `starting` and `listing` before that; `away`: it cannot be read; `another`: there is another database at its address.
+    pub state: String,
+    /// By which its database is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    /// Zones that are of it.
+    pub zones: u64,
+    /// Whether changes by plain SQL wait until somebody makes versions of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
+    /// Zones that are not served as it has them.
+    #[serde(default)]
+    pub refused: u64,
+    /// The first of them, with the reasons; in lists none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<String>,
+    /// What is gone or went back and waits, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
+    /// What was served last, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    /// When, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<u64>,
+    /// The number of the process that reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// What is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+impl StoreLine {
+    /// Whether it is not as it should be.
+    pub fn is_wrong(&self) -> bool {
+        !self.problems.is_empty() || self.refused > 0 || self.waits.is_some()
     }
 }
 

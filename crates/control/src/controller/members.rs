@@ -70,9 +70,10 @@ impl Controller {
         self.is_untidy.store(true, Ordering::SeqCst);
     }
 
-    /// Adds the members of catalogs to what settings and commands want.
+    /// Adds the zones of stores and the members of catalogs to what settings and commands want.
     pub(super) fn add_members(&self, changing: &Changing, wanted: &mut WantedZones, said: &mut Said) {
-        let reset = self.settle_catalogs(changing, wanted);
+        let mut reset = self.settle_stores(changing, wanted);
+        reset.extend(self.settle_catalogs(changing, wanted));
         if !reset.is_empty() {
             self.forget_members(reset.iter().map(|name| &**name), said);
             self.secondaries.forget(reset.iter().map(|name| name.to_lowercase()).collect());
@@ -200,6 +201,11 @@ impl Controller {
     /// What is to be said of the zones of one state of a catalog.
     pub(crate) fn said_of_catalog(&self) -> Said {
         Said::new(By::Catalog)
+    }
+
+    /// The same of zones of a store.
+    pub(crate) fn said_of_store(&self) -> Said {
+        Said::new(By::Store)
     }
 
     /// Forgets the data of zones that are reset, and keeps on the disk that packs and log have others of the same name: before it is kept that they are new.

@@ -30,6 +30,8 @@ pub(crate) enum By {
     Transfer,
     /// A catalog zone, or its confirmation.
     Catalog,
+    /// A store, or its confirmation.
+    Store,
 }
 
 impl By {
@@ -41,6 +43,7 @@ impl By {
             By::Damage => "damage",
             By::Transfer => "transfer",
             By::Catalog => "catalog",
+            By::Store => "store",
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::load::{Job, Loaded, Origin};
 use crate::packs::{PackFolder, StoredPack};
 use crate::sources::Source;
 use crate::stamp::Stamp;
+use crate::stores::StoreName;
 
 impl Controller {
     /// Whether what is transferred of a zone is kept on the disk: not where its settings say so, and where there is no folder for it.
@@ -202,7 +203,25 @@ impl Controller {
         true
     }
 
-    /// Whether a zone is transferred from others, or a catalog that is made here: it has no text, and takes no updates.
+    /// The store that a zone comes from, if it does.
+    pub(crate) fn store_of(&self, name: &Name) -> Option<StoreName> {
+        let zones = self.zones.read();
+        let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        zones.sources.incoming(awaited.or(slot.map(|slot| zones.kept(slot).source))?)
+    }
+
+    /// The error: the zone is of a store, where alone it can be changed.
+    pub(crate) fn expect_of_no_store(&self, name: &Name) -> Result<(), String> {
+        match self.store_of(name) {
+            Some(store) => {
+                Err(format!("zone {name} is of store {store}: change it there (`zonda store edit`)"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a zone is transferred from others, comes from a store, or is a catalog that is made here: it has no text, and takes no updates.
     pub(crate) fn is_secondary(&self, name: &Name) -> bool {
         let zones = self.zones.read();
         if !zones.has_without_file() {
@@ -212,14 +231,14 @@ impl Controller {
         slot.is_some_and(|slot| zones.is_without_file(slot)) || zones.is_hidden_secondary(name)
     }
 
-    /// The same as far as it is known: a zone may be one before lists have been read, and as long as its own cannot be.
-    pub(crate) fn may_be_secondary(&self, name: &Name) -> bool {
+    /// Whether a zone has primaries, as far as it is known: it may before lists have been read, and as long as its own cannot be.
+    pub(crate) fn may_have_primaries(&self, name: &Name) -> bool {
         let is_known = {
             let zones = self.zones.read();
             let slot = self.catalog.reader().with(|view| zones.slot(view, name));
             zones.is_arranged && slot.is_none_or(|slot| zones.is_listed(slot))
         };
-        !is_known || self.is_secondary(name)
+        !is_known || !self.primaries_of(name).is_empty()
     }
 
     /// Whether what is served of a zone was not read from a text, as far as that can be told from its pack.

@@ -30,6 +30,7 @@ use crate::read::stamp_of;
 use crate::settings::{Settings, UpdatePolicies};
 use crate::sources::{Source, SourceId, Sources};
 use crate::stamp::Stamp;
+use crate::stores::StoreName;
 use crate::texts::Texts;
 
 /// What is kept of each zone; a server can have millions.
@@ -198,6 +199,11 @@ impl Zones {
         self.sources.is_without_file(self.kept(slot).source)
     }
 
+    /// The store that the zone of a slot comes from.
+    pub(crate) fn incoming(&self, slot: SlotNumber) -> Option<StoreName> {
+        self.sources.incoming(self.kept(slot).source)
+    }
+
     /// The catalog zone because of which the zone of a slot is served, if that is why.
     pub(crate) fn member_of(&self, slot: SlotNumber) -> Option<&Name> {
         self.sources.member_of(self.kept(slot).source)
@@ -219,13 +225,13 @@ impl Zones {
         hidden.map_or(&[], |awaited| self.sources.primaries(awaited.source))
     }
 
-    /// Whether a zone is one of these.
+    /// Whether a zone that the catalog does not show has no file here.
     pub(crate) fn is_hidden_secondary(&self, name: &Name) -> bool {
         let awaited = match self.awaited.is_empty() {
             true => None,
             false => self.awaited.get(&name.to_lowercase()).filter(|awaited| awaited.slot.is_none()),
         };
-        awaited.is_some_and(|awaited| !self.sources.primaries(awaited.source).is_empty())
+        awaited.is_some_and(|awaited| self.sources.is_without_file(awaited.source))
     }
 
     /// Whether a list says where the zone of a slot comes from.

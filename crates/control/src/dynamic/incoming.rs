@@ -1,4 +1,4 @@
-//! What secondary zones get from their primaries, as far as the changer has to do with it: differences, and when they were checked.
+//! What zones get from their primaries or their stores, as far as the changer has to do with it: differences, and when they were checked.
 //!
 //! ```text
 //! differences -> delta: next state each -> log, with all that waits -> publish -> told
@@ -30,7 +30,7 @@ const AGES_A_GROUP: usize = 4096;
 /// What is put in before it is written, differences and octets of them: more than may wait for the disk comes at once.
 const CHANGES_A_COMMIT: (usize, usize) = (1024, 8 << 20);
 
-/// Something from a primary.
+/// Something from a primary, or a store.
 pub(crate) struct Incoming {
     /// The zone, lower-case.
     pub(crate) zone: NameBuf,
@@ -168,10 +168,10 @@ impl Changer {
         }
     }
 
-    /// Zones that are not transferred from others have no age.
+    /// Zones without primaries have no age.
     fn forget_ages(&mut self) {
         let controller = Arc::clone(&self.controller);
-        self.ages.retain(|zone, _| controller.may_be_secondary(zone));
+        self.ages.retain(|zone, _| controller.may_have_primaries(zone));
     }
 
     /// Shows differences of a zone that is not to be kept.

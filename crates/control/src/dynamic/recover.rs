@@ -142,9 +142,12 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     lost.extend(controller.find_missing(&rested));
     let now = wall();
     for (name, _) in kept.iter().filter(|(_, kept)| kept.expires <= now) {
-        let is_secondary =
-            if are_listed { controller.is_secondary(name) } else { controller.has_no_text(name) };
-        if is_secondary && controller.expire(name) && zones.remove(name).is_some() {
+        // What has come from a store since has no age.
+        let has_age = match are_listed {
+            true => !controller.primaries_of(name).is_empty(),
+            false => controller.has_no_text(name),
+        };
+        if has_age && controller.expire(name) && zones.remove(name).is_some() {
             // What comes next is not to be changed back by what the log has of it.
             removed.push(name.clone());
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use change::Failure;
 
 use crate::requests::Handed;
+use crate::stores::StoreName;
 
 /// A request for an update.
 pub(crate) type Update = Handed;
@@ -27,6 +28,8 @@ pub(crate) enum Words {
     Text(&'static str),
     /// What is wrong with it.
     Failure(Failure),
+    /// The zone is of this store.
+    OfStore(StoreName),
 }
 
 impl Said {
@@ -71,6 +74,7 @@ impl Update {
             Words::None => Cow::Borrowed(""),
             Words::Text(text) => Cow::Borrowed(text),
             Words::Failure(failure) => Cow::Owned(failure.to_string()),
+            Words::OfStore(store) => Cow::Owned(format!("this zone is of store {store}: change it there")),
         };
         self.reply_words((said.rcode, said.ede, &words), now, is_few);
     }

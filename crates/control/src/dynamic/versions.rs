@@ -18,7 +18,7 @@ use super::prover::Verdict;
 use super::proving::{Known, known};
 use super::rounds::{ROUND_OCTETS_MAX, ZONE_TIME};
 use super::storing::{NotBased, STORE_PAUSE};
-use super::update::{Said, Update};
+use super::update::{Said, Update, Words};
 use super::zone::DynamicZone;
 
 /// Differences that one zone makes of what waits for it, at most: each is a version. What is left waits for the next turn.
@@ -53,6 +53,11 @@ impl Changer {
     /// Whether updates of a zone can be done now; what is said to them else.
     fn may_change(&mut self, name: &Name) -> Result<(), Said> {
         self.open_log()?;
+        if let Some(store) = self.controller.store_of(name) {
+            tracing::info!(zone = %name, "zone {name}: updates refused: it is of store {store}");
+            let words = Words::OfStore(store);
+            return Err(Said { words, ..Said::with_ede(rcode::REFUSED, ede::PROHIBITED) });
+        }
         if self.controller.is_secondary(name) {
             tracing::info!(zone = %name, "zone {name}: updates refused: it is transferred from others, and `forward-updates` is not set");
             // Its primary is to be told.

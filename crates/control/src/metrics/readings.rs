@@ -10,6 +10,7 @@ use crate::controller::{Controller, ZoneNumbers};
 use crate::expiry::Looked;
 use crate::observing::Observed;
 use crate::recursion::CacheNumbers;
+use crate::stores::StoreNumbers;
 use crate::system::{Process, process};
 
 /// What was read. Nothing of it is by zone.
@@ -28,6 +29,8 @@ pub(crate) struct Readings {
     pub(crate) recursed: Option<Recursed>,
     pub(crate) cache: Option<CacheNumbers>,
     pub(crate) zones: ZoneNumbers,
+    /// Of each store.
+    pub(crate) stores: Vec<StoreNumbers>,
     /// What the last look at all zones has found; none before the first.
     pub(crate) looked: Option<Looked>,
     pub(crate) pins: PinCounts,
@@ -73,6 +76,7 @@ impl Readings {
             recursed: recursion.map(Recursed::of),
             cache: recursion.map(|recursion| recursion.cache_numbers()),
             zones,
+            stores: controller.store_numbers(),
             looked: *controller.looked.lock(),
             pins: controller.catalog.pins(),
             counts: of_threads(controller).collect(),

@@ -11,6 +11,7 @@ use super::family::{Family, Kind, Put, Read, Value};
 use super::readings::Readings;
 use crate::answer::{WAITING, rcode_name};
 use crate::observing::QUEUED;
+use crate::stores::StoreNumbers;
 
 /// What goes down again of the numbers that are declared elsewhere.
 const GAUGES: [&str; 5] = ["tcp_open", "later_open", "upstream_sockets", "upstream_streams_open", "waiting"];
@@ -53,6 +54,7 @@ pub(crate) fn table() -> Vec<Family> {
         .chain(queries())
         .chain(workers())
         .chain(zones())
+        .chain(stores())
         .chain(memory())
         .chain(cache())
         .chain(threads())
@@ -277,6 +279,47 @@ fn workers() -> [Family; 4] {
         of_worker!("zonda_worker_tcp_open", Gauge, "Connections of a worker that are open.", |counts| {
             counts.tcp_open
         }),
+    ]
+}
+
+/// Of each store: whether it can be read, and what of it is not served as it has it.
+fn stores() -> [Family; 5] {
+    macro_rules! of_store {
+        ($name:literal, $kind:ident, $help:literal, $count:expr) => {
+            family(($name, Kind::$kind), "each store", $help, &["store"], |readings, put| {
+                let count: fn(&StoreNumbers) -> u64 = $count;
+                for store in &readings.stores {
+                    put(&[store.name.as_str()], Value::Count(count(store)));
+                }
+            })
+        };
+    }
+    [
+        of_store!("zonda_store_zones", Gauge, "Zones that are of a store.", |store| store.zones),
+        of_store!(
+            "zonda_store_away",
+            Gauge,
+            "Whether the database of a store cannot be read, or is another one than before: 1, else 0.",
+            |store| u64::from(store.is_away)
+        ),
+        of_store!(
+            "zonda_store_zones_refused",
+            Gauge,
+            "Zones that are not served as their store has them.",
+            |store| store.refused
+        ),
+        of_store!(
+            "zonda_store_zones_waiting",
+            Gauge,
+            "Zones that a store has no more, or older ones of, and that are served as they were.",
+            |store| store.waiting
+        ),
+        of_store!(
+            "zonda_store_versions",
+            Counter,
+            "Versions of zones of a store that were served since the start.",
+            |store| store.served
+        ),
     ]
 }
 
@@ -527,7 +570,8 @@ mod tests {
         let text = Exporter::default().render(&controller, Format::OpenMetrics);
         for family in table() {
             // Before workers, a look at the zones and questions there is nothing to be said.
-            let is_later = ["each worker", "types", "the last look at all zones"].contains(&family.from);
+            let is_later =
+                ["each worker", "each store", "types", "the last look at all zones"].contains(&family.from);
             let is_there = text.contains(&format!("\n# HELP {} ", family.name));
             assert!(is_there || is_later || family.name == "process_open_fds", "{}", family.name);
         }

@@ -23,7 +23,7 @@ const LEAST_OCTETS: u64 = 1 << 20;
 const DISK_UNKNOWN_OCTETS: u64 = 1 << 30;
 
 /// Limits of each transfer.
-pub(super) fn limits(settings: &SecondarySettings) -> Limits {
+pub(crate) fn limits(settings: &SecondarySettings) -> Limits {
     let limits = Limits::default();
     let each = memory(settings) / 4 / u64::from(settings.transfers.max(1));
     let difference_octets = usize::try_from(each.max(LEAST_OCTETS)).unwrap_or(usize::MAX);
@@ -35,7 +35,7 @@ pub(super) fn limits(settings: &SecondarySettings) -> Limits {
 }
 
 /// What whole zones may take while they come in. `folder`: of their files.
-pub(super) fn room(settings: &SecondarySettings, folder: Arc<Path>) -> Room {
+pub(crate) fn room(settings: &SecondarySettings, folder: Arc<Path>) -> Room {
     let memory = memory(settings);
     let disk = match settings.transfer_disk_octets {
         0 => free(&folder) / 2,

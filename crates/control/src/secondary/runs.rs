@@ -11,7 +11,7 @@ use sync::random::Unguessable;
 use transfer::incoming::{NoStorage, Runs};
 
 /// Files of one folder. Nothing is made before the first octets come, as most zones are small.
-pub(super) struct FileRuns {
+pub(crate) struct FileRuns {
     folder: Arc<Path>,
     file: Option<File>,
     octets: u64,
@@ -19,11 +19,11 @@ pub(super) struct FileRuns {
 }
 
 /// Octets that all files may have together.
-pub(super) struct Share(AtomicU64);
+pub(crate) struct Share(AtomicU64);
 
 impl Share {
     /// So many.
-    pub(super) fn new(octets: u64) -> Share {
+    pub(crate) fn new(octets: u64) -> Share {
         Share(AtomicU64::new(octets))
     }
 
@@ -46,7 +46,7 @@ impl Drop for FileRuns {
 
 impl FileRuns {
     /// In `folder`, with as many octets as are left of `share`.
-    pub(super) fn new(folder: Arc<Path>, share: Arc<Share>) -> FileRuns {
+    pub(crate) fn new(folder: Arc<Path>, share: Arc<Share>) -> FileRuns {
         FileRuns { folder, file: None, octets: 0, share }
     }
 }

@@ -42,6 +42,7 @@ pub(super) fn finish(
     if let Some(recursion) = &controller.recursion {
         recursion.write_at_end();
     }
+    controller.stores.stop();
     controller.catalogs.stop();
     controller.secondaries.stop();
     controller.verifier.stop();
@@ -69,6 +70,7 @@ fn leave(
     // Before the workers go, whose numbers are asked for: the successor's process answers already.
     controller.http.leave(HTTP_PATIENCE);
     // Zones of others are the successor's now.
+    controller.stores.stop();
     controller.catalogs.stop();
     controller.secondaries.stop();
     let Some(mut running) = controller.running.lock().take() else { return Ok(()) };

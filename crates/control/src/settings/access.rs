@@ -402,6 +402,7 @@ impl ZoneSettings {
             member_of: None,
             listing: self.catalog.as_ref().map(listing),
             is_made: self.make_catalog,
+            incoming: None,
         }
     }
 }

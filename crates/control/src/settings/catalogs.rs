@@ -18,9 +18,9 @@ use crate::sources::Rules;
 /// Octets of a template's name: a group is one string of a TXT record.
 const TEMPLATE_OCTETS_MAX: usize = 255;
 /// Names in `members`: each member is compared with all of them.
-const MEMBERS_MAX: usize = 64;
+pub(super) const MEMBERS_MAX: usize = 64;
 /// What `remove-max` may be.
-const REMOVE_MAX: &str = "a percentage such as \"10%\", a number such as \"250\", or \"any\"";
+pub(super) const REMOVE_MAX: &str = "a percentage such as \"10%\", a number such as \"250\", or \"any\"";
 /// Octets of a catalog's name: above it stand `group`, a label of 32 letters and `zones`.
 const MADE_OCTETS_MAX: usize = 255 - 51;
 
@@ -86,17 +86,13 @@ fn compile(catalog: &CatalogSettings) -> Result<catalog_zone::CatalogSettings, V
         faults.push(("zone", None, "expected the name of the catalog, found none".into()));
         NameBuf::root()
     });
-    let (patterns, mut members) = (catalog.members.texts(), Allowed::default());
+    let patterns = catalog.members.texts();
     if patterns.len() > MEMBERS_MAX {
         let text = format!("expected at most {MEMBERS_MAX} names, found {}", patterns.len());
         faults.push(("members", None, text));
     }
-    for (at, text) in patterns.iter().enumerate().take(MEMBERS_MAX) {
-        match NameBuf::from_text(text).ok().filter(|_| !text.is_empty()) {
-            Some(pattern) => members.add(&pattern),
-            None => faults.push(("members", Some(at), format!("expected a domain name, found {text:?}"))),
-        }
-    }
+    let (members, wrong) = allowed(patterns);
+    faults.extend(wrong.into_iter().map(|(at, text)| ("members", Some(at), text)));
     let remove_max = remove_max(&catalog.remove_max).unwrap_or_else(|| {
         faults.push(("remove-max", None, format!("expected {REMOVE_MAX}, found {:?}", catalog.remove_max)));
         RemoveMax::default()
@@ -109,7 +105,19 @@ fn compile(catalog: &CatalogSettings) -> Result<catalog_zone::CatalogSettings, V
     }
 }
 
-fn remove_max(text: &str) -> Option<RemoveMax> {
+/// The names that patterns allow, the first [`MEMBERS_MAX`] of them, and what is wrong with which.
+pub(super) fn allowed(patterns: &[Box<str>]) -> (Allowed, Vec<(usize, String)>) {
+    let (mut allowed, mut wrong) = (Allowed::default(), Vec::new());
+    for (at, text) in patterns.iter().enumerate().take(MEMBERS_MAX) {
+        match NameBuf::from_text(text).ok().filter(|_| !text.is_empty()) {
+            Some(pattern) => allowed.add(&pattern),
+            None => wrong.push((at, format!("expected a domain name, found {text:?}"))),
+        }
+    }
+    (allowed, wrong)
+}
+
+pub(super) fn remove_max(text: &str) -> Option<RemoveMax> {
     let number = |digits: &str| match digits.bytes().all(|digit| digit.is_ascii_digit()) {
         true => digits.parse::<u32>().ok(),
         false => None,

@@ -9,6 +9,7 @@ use super::sections::{
     QueryLogSettings, RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings,
     UpdatePolicySettings, ZoneSettings,
 };
+use super::stores::StoreSettings;
 use super::zones::{TemplateSettings, ZoneDirectorySettings};
 use crate::text::roff;
 
@@ -68,6 +69,7 @@ pub fn markdown() -> String {
     add::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
     add::<TemplateSettings>(&mut page, "[[template]]");
     add::<CatalogSettings>(&mut page, "[[catalog]]");
+    add::<StoreSettings>(&mut page, "[[store]]");
     page
 }
 
@@ -118,6 +120,7 @@ pub fn man_page() -> String {
     add_man::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
     add_man::<TemplateSettings>(&mut page, "[[template]]");
     add_man::<CatalogSettings>(&mut page, "[[catalog]]");
+    add_man::<StoreSettings>(&mut page, "[[store]]");
     page.push_str(&format!(
         ".SH EXAMPLES\nThe smallest useful file:\n.PP\n.nf\n{}\n.fi\n\
          .SH SEE ALSO\n.BR zonda (1),\n.BR zonda\\-check\\-config (1),\n.BR zonda\\-serve (1),\n.BR zonda\\-ctl (1)\n",

@@ -17,6 +17,7 @@ mod problem;
 mod remotes;
 pub(crate) mod resolver;
 mod sections;
+mod stores;
 mod update;
 mod value;
 mod zones;
@@ -33,6 +34,8 @@ pub use sections::{
     QueryLogSettings, RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings,
     UpdatePolicySettings, ZoneSettings,
 };
+pub use stores::StoreSettings;
+pub(crate) use stores::StoreTerms;
 use update::WRITE_TEXT;
 pub use update::{IxfrRules, UpdatePolicies, UpdateRules, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
@@ -99,6 +102,8 @@ pub struct Settings {
     pub templates: Vec<(usize, TemplateSettings)>,
     /// `[[catalog]]`, each with its line.
     pub catalogs: Vec<(usize, CatalogSettings)>,
+    /// `[[store]]`, each with its line.
+    pub stores: Vec<(usize, StoreSettings)>,
 }
 
 impl Settings {
@@ -140,7 +145,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 23] = [
+        const SECTIONS: [&str; 24] = [
             "server",
             "tcp",
             "cookies",
@@ -164,6 +169,7 @@ impl Settings {
             "zone-directory",
             "template",
             "catalog",
+            "store",
         ];
         let mut settings = Settings::default();
         for (key, value) in table {
@@ -212,6 +218,7 @@ impl Settings {
                 }
                 "template" => settings.templates = read_each(value, report, zones::check_template),
                 "catalog" => settings.catalogs = read_each(value, report, |_| Ok(())),
+                "store" => settings.stores = read_each(value, report, |_| Ok(())),
                 other => report.add(key.span(), unknown(other, "", SECTIONS.iter().copied())),
             }
         }
@@ -220,6 +227,7 @@ impl Settings {
         settings.check_updates(table, report);
         settings.check_remotes(table, report);
         settings.check_catalogs(table, report);
+        settings.check_stores(table, report);
         settings.check_resolver(table, report);
         settings.check_observing(table, report);
         settings.check_http(table, report);

@@ -34,6 +34,7 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 impl Controller {
     /// The file that a zone was read from, which the operator owns. The error: it has none, in words.
     fn text_path(&self, name: &Name) -> Result<PathBuf, String> {
+        self.expect_of_no_store(name)?;
         let zones = self.zones.read();
         let found = self.catalog.reader().with(|view| {
             let slot = zones.slot(view, name)?;

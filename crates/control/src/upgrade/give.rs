@@ -152,7 +152,7 @@ pub(crate) fn upgrade(
     let outcome = {
         // No change and no merge until it is over: the new server would not see it.
         let changing = controller.change();
-        let _serving = controller.secondaries.rest();
+        let _serving = (controller.secondaries.rest(), controller.stores.rest());
         let _resting = controller.store_and_rest();
         let _held = controller.dynamic.hold().map_err(one)?;
         attempt(controller, &changing, asked)

@@ -71,7 +71,7 @@ impl Default for RemoveMax {
 
 impl RemoveMax {
     /// Whether `losses` more may go, of a catalog that had `members` at the beginning of the hour, holds `held` now and has lost `lost` since.
-    pub(super) fn allows(self, losses: u32, lost: u32, members: u32, held: u32) -> bool {
+    pub fn allows(self, losses: u32, lost: u32, members: u32, held: u32) -> bool {
         let all = u64::from(lost) + u64::from(losses);
         match self {
             _ if losses == 0 => true,

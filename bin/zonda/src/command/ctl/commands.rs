@@ -83,6 +83,11 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: Option<CatalogCommand>,
     },
+    /// Stores whose zones are served: state, zones, what waits
+    Store {
+        #[command(subcommand)]
+        command: Option<StoreCommand>,
+    },
     /// The cache of the resolver: how much it holds, what it knows of a name, forgetting
     Cache {
         #[command(subcommand)]
@@ -209,6 +214,21 @@ pub(super) enum CatalogCommand {
     },
 }
 
+#[derive(Subcommand)]
+pub(super) enum StoreCommand {
+    /// Show one, with the zones that are not served as it has them and why
+    Show {
+        /// A store of the settings
+        store: String,
+    },
+    /// Let go on what waits, as it is more than `remove-max` allows: zones that the store has no more are served no more, and older ones are. Or take another
+    /// database for the store
+    Confirm {
+        /// A store of the settings
+        store: String,
+    },
+}
+
 /// What of the cache.
 #[derive(Subcommand)]
 pub(super) enum CacheCommand {
@@ -277,6 +297,13 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
         }
         Command::Catalog { command: Some(CatalogCommand::Confirm { catalog }) } => {
             Request::ConfirmCatalog { catalog: catalog.clone() }
+        }
+        Command::Store { command: None } => Request::Stores { store: None },
+        Command::Store { command: Some(StoreCommand::Show { store }) } => {
+            Request::Stores { store: Some(store.clone()) }
+        }
+        Command::Store { command: Some(StoreCommand::Confirm { store }) } => {
+            Request::ConfirmStore { store: store.clone() }
         }
         Command::Cache { command } => cache_request(command),
         Command::NegativeAnchor { name, seconds, remove } => {

@@ -67,6 +67,9 @@ pub(super) fn zone_text(zone: &ZoneLine) -> String {
     for finding in &zone.findings {
         text += &format!("finding   {finding}\n");
     }
+    for line in &zone.store {
+        text += &format!("store     {line}\n");
+    }
     if let Some(catalog) = &zone.member_of {
         text += &format!("member of {catalog}\n");
     }

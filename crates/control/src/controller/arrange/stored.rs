@@ -74,6 +74,7 @@ impl Controller {
             change.said.end();
             self.secondaries.look();
             self.catalogs.loaded();
+            self.stores.loaded();
             return change;
         }
         progress.begin(Act::Mapping, 0);
@@ -113,6 +114,7 @@ impl Controller {
         self.remove_unused_files();
         self.secondaries.look();
         self.catalogs.loaded();
+        self.stores.loaded();
         change
     }
 
@@ -181,13 +183,13 @@ impl Controller {
         }
     }
 
-    /// Shows what packs have of zones that are transferred from others, unless that is too old, and of catalogs that are made here.
+    /// Shows what packs have of zones that are transferred from others, unless that is too old, of those of stores, and of catalogs that are made here.
     fn take_stored_secondaries(&self, candidates: &[Candidate], stored: &Stored) {
         let mut zones = self.zones.write();
         if !zones.sources.has_without_file() {
             return;
         }
-        let mut names: Vec<NameBuf> = Vec::new();
+        let mut names: Vec<(NameBuf, bool)> = Vec::new();
         self.catalog.reader().with(|view| {
             for candidate in candidates {
                 if let Who::Slot(slot) = candidate.who
@@ -195,13 +197,14 @@ impl Controller {
                     && let Some(name) = zones.name(view, slot)
                     && zones.persists(name, Some(slot))
                 {
-                    names.push(name.to_lowercase());
+                    let has_age = zones.sources.incoming(zones.kept(slot).source).is_none();
+                    names.push((name.to_lowercase(), has_age));
                 }
             }
         });
         let now = crate::expiry::now();
-        for name in names {
-            if self.secondaries.kept(&name).is_none_or(|kept| kept.expires > now) {
+        for (name, has_age) in names {
+            if !has_age || self.secondaries.kept(&name).is_none_or(|kept| kept.expires > now) {
                 self.take_last_good(&mut zones, &name, stored);
             }
         }

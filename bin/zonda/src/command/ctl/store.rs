@@ -1,0 +1,33 @@
+//! What is printed of a store.
+
+use std::time::SystemTime;
+
+use control::command::StoreLine;
+use control::text::{Seconds, count, grouped};
+
+/// A store as a line, and what there is to say of it below.
+pub(super) fn store_text(line: &StoreLine) -> String {
+    let zones = match line.refused {
+        0 => count(line.zones as usize, "zone"),
+        refused => {
+            format!("{}, {} not served as it has them", count(line.zones as usize, "zone"), grouped(refused))
+        }
+    };
+    let mut text = format!("{:<8} {:<20} {zones:<30} {}\n", line.state, line.store, line.url);
+    let mut add = |title: &str, line: &str| text += &format!("  {title:<11} {line}\n");
+    line.problems.iter().for_each(|problem| add("problem", problem));
+    line.waits.iter().for_each(|waits| add("waits", waits));
+    if line.read_only {
+        add(
+            "read-only",
+            "what others change by plain SQL is served once `zonda store history` has made versions of it",
+        );
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let ago = line.last_at.map_or(0, |at| now.saturating_sub(at));
+    line.last.iter().for_each(|last| add("last", &format!("{last}, {} ago", Seconds(ago))));
+    line.identity.iter().for_each(|identity| add("identity", identity));
+    line.pid.iter().for_each(|pid| add("process", &pid.to_string()));
+    line.refusals.iter().for_each(|refusal| add("not served", refusal));
+    text
+}

@@ -1,0 +1,215 @@
+//! The file `followed`: marks of the versions that came of each zone, so that what is served is known to be a certain version of the database, and not another one
+//! of the same serial.
+//!
+//! ```text
+//! zonda followed 1
+//! ZONE SERIAL MARK      written before that version is served
+//! - ZONE                the zone is of no store any more
+//! ```
+//!
+//! It is not synced: the entry of the serial that is served counts, and where there is none the zone is compared as a whole.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::io;
+
+use feed::frame::Mark;
+use wire::{Name, NameBuf};
+
+use super::lines::{Found, LinesFile, Names, Place};
+
+const NAMES: Names = Names {
+    name: "followed",
+    temporary: ".followed.tmp",
+    aside: "followed.damaged",
+    head: "zonda followed 1",
+};
+
+/// Versions of a zone that are remembered: the one that is served, and the one that is on its way.
+const VERSIONS_MAX: usize = 2;
+
+/// See the module.
+pub(super) struct Followed {
+    file: LinesFile,
+    /// By name in lower case; the newest last.
+    zones: HashMap<NameBuf, Vec<(u32, Mark)>>,
+}
+
+impl Default for Followed {
+    fn default() -> Followed {
+        Followed { file: LinesFile::new(NAMES), zones: HashMap::new() }
+    }
+}
+
+impl Followed {
+    /// What the folder has.
+    pub(super) fn read(place: &Place) -> io::Result<(Followed, Found)> {
+        let mut followed = Followed::default();
+        let (file, found) = LinesFile::read(NAMES, place, |line| followed.take_line(line).is_some())?;
+        followed.file = file;
+        Ok((followed, found))
+    }
+
+    fn take_line(&mut self, line: &str) -> Option<()> {
+        let mut words = line.split(' ');
+        let (first, second) = (words.next()?, words.next()?);
+        match (first, words.next()) {
+            ("-", None) => drop(self.zones.remove(&NameBuf::from_text(second).ok()?.to_lowercase())),
+            (_, Some(mark)) if words.next().is_none() => {
+                let zone = NameBuf::from_text(first).ok()?.to_lowercase();
+                self.put(zone, (second.parse().ok()?, Mark::from_text(mark)?));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn put(&mut self, zone: NameBuf, version: (u32, Mark)) {
+        let versions = self.zones.entry(zone).or_default();
+        versions.retain(|(serial, _)| *serial != version.0);
+        if versions.len() == VERSIONS_MAX {
+            versions.remove(0);
+        }
+        versions.push(version);
+    }
+
+    /// The mark of a version of a zone, if that came from its store.
+    pub(super) fn mark(&self, zone: &Name, serial: u32) -> Option<Mark> {
+        let versions = self.zones.get(&zone.to_lowercase())?;
+        versions.iter().find(|(own, _)| *own == serial).map(|(_, mark)| *mark)
+    }
+
+    /// Notes a version that is about to be served.
+    pub(super) fn note(&mut self, place: Option<&Place>, zone: &Name, (serial, mark): (u32, Mark)) {
+        if self.mark(zone, serial) == Some(mark) {
+            return;
+        }
+        let zone = zone.to_lowercase();
+        let line = format!("{zone} {serial} {mark}\n");
+        self.put(zone, (serial, mark));
+        self.keep(place, &line);
+    }
+
+    /// Forgets zones.
+    pub(super) fn strike<'n>(&mut self, place: Option<&Place>, zones: impl Iterator<Item = &'n Name>) {
+        let mut lines = String::new();
+        for zone in zones {
+            if self.zones.remove(&zone.to_lowercase()).is_some() {
+                let _ = writeln!(lines, "- {}", zone.to_lowercase());
+            }
+        }
+        self.keep(place, &lines);
+    }
+
+    /// Keeps lines; what cannot be kept costs that its zones are compared as a whole after the next start.
+    fn keep(&mut self, place: Option<&Place>, lines: &str) {
+        let Some(place) = place else { return self.file.tear() };
+        let kept = match self.file.is_due(VERSIONS_MAX * self.zones.len()) {
+            true => {
+                let lines = self.lines();
+                self.file.write_anew(place, &lines)
+            }
+            false => self.file.append(place, lines, false),
+        };
+        if let Err(error) = kept {
+            tracing::debug!(%error, "{}: {}", NAMES.name, crate::text::cannot("write", &error));
+        }
+    }
+
+    /// Has all of it be on the disk, as another server is to read it, or this one ends.
+    pub(super) fn sync(&self) {
+        if let Err(error) = self.file.sync() {
+            tracing::debug!(%error, "{}: {}", NAMES.name, crate::text::cannot("sync", &error));
+        }
+    }
+
+    fn lines(&self) -> String {
+        let mut lines = String::new();
+        for (zone, versions) in &self.zones {
+            for (serial, mark) in versions {
+                // Writing to a String cannot fail.
+                let _ = writeln!(lines, "{zone} {serial} {mark}");
+            }
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use journal::disk::Disk;
+    use journal::disk::simulated::Simulated;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    fn place(disk: &Simulated) -> Place {
+        Place { disk: Arc::new(disk.clone()), folder: PathBuf::from("packs") }
+    }
+
+    fn mark(octet: u8) -> Mark {
+        Mark([octet; 16])
+    }
+
+    #[test]
+    fn the_entry_of_the_serial_counts() {
+        let disk = Simulated::new(1);
+        let place = place(&disk);
+        let zone = NameBuf::from_text("A.example").unwrap();
+        let (mut followed, _) = Followed::read(&place).unwrap();
+        for serial in 1..=5 {
+            followed.note(Some(&place), &zone, (serial, mark(serial as u8)));
+        }
+        // Another version of the same serial takes the place of the one before.
+        followed.note(Some(&place), &zone, (5, mark(55)));
+        let other = NameBuf::from_text("other.example").unwrap();
+        followed.note(Some(&place), &other, (9, mark(9)));
+        followed.strike(Some(&place), [&*other].into_iter());
+        let (again, found) = Followed::read(&place).unwrap();
+        assert_eq!((found.unreadable, again.mark(&other, 9)), (0, None));
+        let marks: Vec<_> = (1..=6).map(|serial| again.mark(&zone, serial)).collect();
+        assert_eq!(marks, [None, None, None, Some(mark(4)), Some(mark(55)), None]);
+    }
+
+    /// What was not synced may be gone or torn, and then nothing wrong is read.
+    #[test]
+    fn power_that_fails() {
+        for seed in 0..40 {
+            let disk = Simulated::new(seed);
+            let before = place(&disk);
+            let mut followed = Followed::default();
+            for number in 0..200u32 {
+                let zone = NameBuf::from_text(&format!("z{}.example", number % 20)).unwrap();
+                followed.note(Some(&before), &zone, (number, mark(number as u8)));
+                if number == 100 {
+                    followed.sync();
+                }
+            }
+            let left = disk.crash();
+            let (again, found) = Followed::read(&place(&left)).unwrap();
+            assert!(!found.is_aside && found.lines >= 101, "{seed}: {found:?}");
+            for number in 0..200u32 {
+                let zone = NameBuf::from_text(&format!("z{}.example", number % 20)).unwrap();
+                let read = again.mark(&zone, number);
+                assert!(read.is_none_or(|read| read == mark(number as u8)), "{seed}: {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_file_stays_short() {
+        let disk = Simulated::new(1);
+        let place = place(&disk);
+        let zone = NameBuf::from_text("a.example").unwrap();
+        let mut followed = Followed::default();
+        for serial in 0..10_000 {
+            followed.note(Some(&place), &zone, (serial, mark(1)));
+        }
+        let lines =
+            disk.content("packs/followed".as_ref()).unwrap().iter().filter(|octet| **octet == b'\n').count();
+        assert!(lines < 1_200, "{lines}");
+        let file = disk.open("packs/followed".as_ref()).unwrap();
+        assert!(file.octets().unwrap() < 100_000);
+    }
+}

@@ -1,0 +1,363 @@
+//! One feeder from its start to its end: what it says is taken, one frame after the other, and it is told what came of that.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use feed::frame::{Frame, Mark, Version};
+use feed::pair::Reader;
+use wire::NameBuf;
+
+use super::incoming::{Came, Means, Push};
+use super::leaving::SETTLE;
+use super::owned::Known;
+use super::settle::escaped;
+use super::take::Batch;
+use super::tell::{Line, Tell};
+use super::{About, Stands, StoreName};
+use crate::controller::Controller;
+use crate::settings::StoreTerms;
+
+/// How long it is waited for a frame, before it is looked whether the settings are others, and what else is due.
+const TURN: Duration = Duration::from_millis(100);
+/// Whole zones that have come are not kept waiting for more for longer.
+const BATCH_WAIT: Duration = Duration::from_millis(200);
+/// A feeder that has said nothing for so long, and has not said that it is there either, is ended, and another one started.
+const SILENCE: Duration = Duration::from_secs(120);
+/// Zones that the feeder is told of at a time.
+const HELD_A_TIME: usize = 1_000;
+
+/// Why a session is over.
+pub(super) enum Ended {
+    /// The settings have other terms, or the server ends.
+    NotWanted,
+    /// Another server has taken over.
+    HandedOver,
+    /// The feeder is gone, or says what is no word.
+    Fault(io::Error),
+}
+
+/// See the module.
+pub(super) struct Session {
+    pub(super) controller: Arc<Controller>,
+    pub(super) key: (StoreName, u64),
+    pub(super) terms: StoreTerms,
+    line: Line,
+    reader: Reader,
+    pub(super) tell: Tell,
+    /// When something was heard last.
+    heard: Instant,
+    /// What pushes may take.
+    means: Means,
+    push: Option<Push>,
+    pub(super) batch: Batch,
+    /// Zones that are gone, of the look that is under way.
+    pub(super) gone: HashSet<NameBuf>,
+    /// The database that the feeder has opened, and whether it was told what is held.
+    opened: Option<(String, bool)>,
+}
+
+impl Session {
+    /// Begins with a feeder that was just started.
+    pub(super) fn begin(
+        controller: Arc<Controller>,
+        key: (StoreName, u64),
+        pid: u32,
+        pair: UnixStream,
+    ) -> io::Result<Session> {
+        let means = Means::of(&controller);
+        let reader = Reader::new(pair.try_clone()?);
+        let line = Line::new(pair)?;
+        let tell = Tell::start(key.0, line.clone())?;
+        let begun = tell.clone();
+        let terms = controller.stores.with(key, |store, _, _| {
+            let about = &mut store.about;
+            about.begin_anew();
+            (about.stands, about.pid, about.tell) = (Stands::Starting, Some(pid), Some(begun));
+            store.terms.clone()
+        });
+        let terms = terms.ok_or(io::ErrorKind::NotFound)?;
+        let names = terms.patterns.iter().cloned().map(Frame::Names);
+        let path = terms.path.to_string_lossy().into_owned();
+        line.say(&names.chain([Frame::Open(path)]).collect::<Vec<_>>())?;
+        tracing::debug!(pid, "store {}: its feeder is {pid}", key.0);
+        Ok(Session {
+            controller,
+            key,
+            terms,
+            line,
+            reader,
+            tell,
+            heard: Instant::now(),
+            means,
+            push: None,
+            batch: Batch::default(),
+            gone: HashSet::new(),
+            opened: None,
+        })
+    }
+
+    /// Does something with what is known of the store; nothing where the settings have other terms by now.
+    pub(super) fn about<R>(&self, act: impl FnOnce(&mut About) -> R) -> Option<R> {
+        self.controller.stores.with(self.key, |store, _, _| act(&mut store.about))
+    }
+
+    /// Until the feeder ends, or is to.
+    pub(super) fn run(mut self) -> Ended {
+        let mut looked = Instant::now();
+        loop {
+            if self.controller.stores.generation(self.key.0) != Some(self.key.1) {
+                return Ended::NotWanted;
+            }
+            if self.controller.upgrade.handed_to().is_some() {
+                return Ended::HandedOver;
+            }
+            match self.reader.next(if self.batch.is_empty() { TURN } else { BATCH_WAIT }) {
+                Ok(Some(frame)) => {
+                    self.heard = Instant::now();
+                    if let Err(error) = self.take(frame) {
+                        return Ended::Fault(error);
+                    }
+                }
+                Ok(None) if self.heard.elapsed() >= SILENCE => {
+                    return Ended::Fault(io::ErrorKind::TimedOut.into());
+                }
+                Ok(None) => self.flush(),
+                Err(error) => return Ended::Fault(error),
+            }
+            if self.batch.is_full()
+                || self.batch.waits_since().is_some_and(|since| since.elapsed() >= BATCH_WAIT)
+            {
+                self.flush();
+            }
+            if looked.elapsed() >= TURN {
+                looked = Instant::now();
+                if let Err(error) = self.tend() {
+                    return Ended::Fault(error);
+                }
+            }
+        }
+    }
+
+    /// What is due by time, or by an operator's word.
+    fn tend(&mut self) -> io::Result<()> {
+        if self.tell.is_unheard() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if let Some((identity, false)) = self.opened.clone() {
+            self.go(&identity)?;
+        }
+        let is_due = self.about(|about| about.back.values().any(|since| since.elapsed() >= SETTLE));
+        if is_due == Some(true) {
+            self.weigh();
+        }
+        let place = self.controller.place_of_stores();
+        self.controller.stores.with(self.key, |_, owned, _| owned.mend(place.as_ref()));
+        Ok(())
+    }
+
+    fn take(&mut self, frame: Frame) -> io::Result<()> {
+        match frame {
+            Frame::Opened { identity, is_writable } => {
+                // It is a word of a file.
+                Mark::from_text(&identity).ok_or(io::ErrorKind::InvalidData)?;
+                self.forget_pushes();
+                self.about(|about| {
+                    about.begin_anew();
+                    about.is_read_only = !is_writable;
+                });
+                if !is_writable {
+                    tracing::warn!(
+                        "store {}: it cannot be written by the server's user: what others change by plain SQL is served once `zonda store history` has made versions of it",
+                        self.key.0
+                    );
+                }
+                self.opened = Some((identity.clone(), false));
+                self.go(&identity)?;
+            }
+            Frame::Beat => {}
+            Frame::Away(words) => self.away(shown(words)),
+            Frame::Unconfined => tracing::warn!(
+                "Landlock cannot be had here: the feeder of store {} could do what the server's user may",
+                self.key.0
+            ),
+            // What comes before it was told what is held is no word.
+            _ if !matches!(self.opened, Some((_, true))) => return Err(io::ErrorKind::InvalidData.into()),
+            Frame::Begin { zone, from, to } => {
+                self.push = Some(Push::begin((zone, from, to), &self.means));
+            }
+            Frame::Message(octets) => self.push.as_mut().ok_or(io::ErrorKind::InvalidData)?.message(&octets),
+            Frame::End => {
+                let push = self.push.take().ok_or(io::ErrorKind::InvalidData)?;
+                self.end(push);
+            }
+            Frame::Broken => drop(self.push.take()),
+            // Of zones that are not its own nothing is kept.
+            Frame::Gone(zone) if self.is_ours(&zone) => drop(self.gone.insert(zone)),
+            Frame::Back(zone, serial) if self.is_ours(&zone) => self.went_back(&zone, serial),
+            Frame::Gone(_) | Frame::Back(..) => {}
+            Frame::Unfit(zone, words) => self.unfit(zone, shown(words)),
+            Frame::Looked => self.looked(),
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        Ok(())
+    }
+
+    /// What was on its way is forgotten by both.
+    fn forget_pushes(&mut self) {
+        self.push = None;
+        self.batch = Batch::default();
+        self.gone.clear();
+    }
+
+    /// Tells the feeder what is held, unless its database is another one than that of before, which an operator has to say.
+    fn go(&mut self, identity: &str) -> io::Result<()> {
+        let place = self.controller.place_of_stores();
+        let (name, url) = (self.key.0.as_str().into(), escaped(&self.terms.url).into());
+        let known = Known { identity: identity.into(), name, url };
+        let zones = self.controller.stores.with(self.key, |store, owned, _| {
+            let taken = owned.with_identity(identity).filter(|number| Some(*number) != store.number);
+            if taken.is_some_and(|number| owned.count(number) > 0) {
+                return Err("its database is that of another store, or a copy of it");
+            }
+            let held = store.number.map_or(0, |number| owned.count(number));
+            let is_other = store
+                .number
+                .and_then(|number| owned.known(number))
+                .is_some_and(|was| *was.identity != *identity);
+            if is_other && held > 0 && store.about.accepted.as_deref() != Some(identity) {
+                return Err("");
+            }
+            store.number = owned.note(place.as_ref(), store.number, known);
+            let Some(number) = store.number else { return Err("there were too many stores") };
+            store.about.stands = Stands::Listing;
+            Ok(owned
+                .iter()
+                .filter(|(_, own)| *own == number)
+                .map(|(zone, _)| zone.clone())
+                .collect::<Vec<_>>())
+        });
+        match zones {
+            None => Ok(()),
+            Some(Err("")) => {
+                self.is_another(identity);
+                Ok(())
+            }
+            Some(Err(why)) => {
+                self.away(why.into());
+                Ok(())
+            }
+            Some(Ok(zones)) => self.tell_held(&zones, identity),
+        }
+    }
+
+    /// There is another database than before.
+    fn is_another(&self, identity: &str) {
+        let stands = Stands::Another(identity.to_owned());
+        let was = self.about(|about| std::mem::replace(&mut about.stands, stands.clone()));
+        if was.is_some_and(|was| was != stands) {
+            let name = self.key.0;
+            tracing::error!(
+                "store {name}: another database is at its address (identity {identity}); its zones are served as they are until `zonda ctl store confirm {name}`"
+            );
+        }
+    }
+
+    fn tell_held(&mut self, zones: &[NameBuf], identity: &str) -> io::Result<()> {
+        for some in zones.chunks(HELD_A_TIME) {
+            let serials: Vec<Option<u32>> = some.iter().map(|zone| self.controller.serial_of(zone)).collect();
+            let frames = self.controller.stores.with(self.key, |_, _, followed| {
+                let held = |(zone, serial): (&NameBuf, Option<u32>)| {
+                    let version = serial.map(|serial| Version {
+                        serial,
+                        mark: followed.mark(zone, serial).unwrap_or(Mark::NONE),
+                    });
+                    Frame::Held(zone.clone(), version)
+                };
+                some.iter().zip(serials).map(held).collect::<Vec<_>>()
+            });
+            self.line.say(&frames.unwrap_or_default())?;
+        }
+        self.line.say(&[Frame::Go])?;
+        self.opened = Some((identity.to_owned(), true));
+        Ok(())
+    }
+
+    /// The database cannot be read, or, without words, can again.
+    fn away(&mut self, words: String) {
+        let name = self.key.0;
+        let now = crate::expiry::now();
+        let was = self.about(|about| {
+            let stands = match (words.is_empty(), &about.stands) {
+                (true, _) => Stands::Following,
+                (false, Stands::Away(_, since)) => Stands::Away(words.clone(), *since),
+                (false, _) => Stands::Away(words.clone(), now),
+            };
+            std::mem::replace(&mut about.stands, stands)
+        });
+        match was {
+            Some(Stands::Away(before, _)) if before == words => {}
+            Some(_) if words.is_empty() => tracing::info!("store {name}: it can be read again"),
+            Some(_) => tracing::error!("store {name}: {words}; its zones are served as they are"),
+            None => {}
+        }
+    }
+
+    /// Whether a zone is of this store.
+    pub(super) fn is_ours(&self, zone: &NameBuf) -> bool {
+        self.controller.stores.with(self.key, |store, owned, _| store.owns(owned, zone)) == Some(true)
+    }
+
+    fn unfit(&mut self, zone: NameBuf, words: String) {
+        if words.is_empty() {
+            self.about(|about| about.refused.remove(&zone));
+            return;
+        }
+        self.refuse(zone, words);
+    }
+
+    /// Notes and says why a zone is not served as the store has it.
+    pub(super) fn refuse(&self, zone: NameBuf, why: String) {
+        if self.about(|about| about.refuse(zone.clone(), why.clone())) == Some(true) {
+            let stays = match self.controller.serial_of(&zone) {
+                Some(serial) => format!("serial {serial} stays"),
+                None => "it is not served".into(),
+            };
+            tracing::error!(%zone, "zone {zone}: store {}: {why}; {stays}", self.key.0);
+        }
+    }
+
+    /// A push has come to its end.
+    fn end(&mut self, push: Push) {
+        let (zone, from, to, octets) = (push.zone.clone(), push.from, push.to, push.octets());
+        if !self.terms.zones.allows(&zone) {
+            return self.refused(zone, "its name is none of those in `zones`".into());
+        }
+        match (push.finish(), from) {
+            (Err(why), _) => self.refused(zone, why),
+            (Ok(Came::Changes(changes)), Some(from)) => self.take_changes(zone, (from, to), changes),
+            (Ok(Came::Changes(_)), None) => self.refused(zone, "differences that begin nowhere".into()),
+            (Ok(Came::Whole(contents, out_of_zone)), _) => {
+                self.take_whole((zone, to), (*contents, out_of_zone), octets)
+            }
+        }
+    }
+
+    /// A push comes to nothing, and its feeder is to try again later.
+    pub(super) fn refused(&self, zone: NameBuf, why: String) {
+        self.refuse(zone.clone(), why);
+        self.reply(Frame::Refused(zone));
+    }
+
+    /// Has the feeder be told something, by another thread.
+    pub(super) fn reply(&self, frame: Frame) {
+        self.tell.say(frame);
+    }
+}
+
+/// Words of another process, as they can be shown.
+fn shown(words: String) -> String {
+    if words.chars().any(char::is_control) { words.escape_debug().to_string() } else { words }
+}

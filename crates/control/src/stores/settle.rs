@@ -1,0 +1,124 @@
+//! After a start or other settings: which zones of stores there are to be, beside what settings and commands want.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use feed::frame::Frame;
+use wire::{Name, NameBuf};
+
+use super::followed::Followed;
+use super::lines::Found;
+use super::owned::Owned;
+use super::tell::Tell;
+use super::{About, State, Store, place};
+use crate::controller::{Changing, Controller};
+use crate::settings::StoreTerms;
+use crate::sources::Sources;
+use crate::text::count;
+use crate::wanted::WantedZones;
+
+impl Controller {
+    /// Adds the zones of stores to what settings and commands want. Returns those that are wanted by these and were a store's until now: their data are to be forgotten.
+    pub(crate) fn settle_stores(&self, changing: &Changing, wanted: &mut WantedZones) -> Vec<NameBuf> {
+        let terms = changing.settings.stores();
+        let place = self.place_of_stores();
+        let mut locked = self.stores.state.write();
+        let state = &mut *locked;
+        if !state.is_read {
+            state.is_read = true;
+            self.read_files(state);
+        }
+        self.stores.is_any.store(!terms.is_empty(), Ordering::Relaxed);
+        state.configure(terms, &mut wanted.sources);
+        let own: HashSet<NameBuf> = match state.owned.iter().next() {
+            None => HashSet::new(),
+            Some(_) => {
+                let names = wanted.iter().map(|(name, _)| name).chain(changing.commanded.removed());
+                names.filter(|name| state.owned.of(name).is_some()).map(Name::to_lowercase).collect()
+            }
+        };
+        let mut struck = Vec::new();
+        for (zone, number) in state.owned.iter() {
+            let store = state.stores.iter().find(|store| store.number == Some(number));
+            match store.filter(|store| store.terms.zones.allows(zone) && !own.contains(zone)) {
+                Some(store) => wanted.push(zone, store.source),
+                None => struck.push(zone.clone()),
+            }
+        }
+        state.owned.strike(place.as_ref(), struck.iter().map(|zone| &**zone));
+        state.followed.strike(place.as_ref(), struck.iter().map(|zone| &**zone));
+        // What was refused may be another owner's no more.
+        let tells: Vec<Tell> = state.stores.iter().filter_map(|store| store.about.tell.clone()).collect();
+        drop(locked);
+        tells.iter().for_each(|tell| tell.say(Frame::Again));
+        self.stores.start_threads();
+        struck.retain(|zone| own.contains(zone));
+        struck
+    }
+
+    fn read_files(&self, state: &mut State) {
+        let Some(folder) = self.folder() else { return };
+        let place = place(folder);
+        match Owned::read(&place) {
+            Ok((owned, found)) => {
+                state.owned = owned;
+                say("owned", found, "the zones of stores are served once their databases are there");
+                let zones = state.owned.iter().count();
+                if zones > 0 {
+                    tracing::info!(zones, "{} of stores as they were", count(zones, "zone"));
+                }
+            }
+            Err(error) => fault("owned", &error),
+        }
+        match Followed::read(&place) {
+            Ok((followed, found)) => {
+                state.followed = followed;
+                say("followed", found, "zones of stores are compared as a whole");
+            }
+            Err(error) => fault("followed", &error),
+        }
+    }
+}
+
+fn say(file: &str, found: Found, what: &str) {
+    if found.is_aside {
+        tracing::error!("{file}: a file that is not understood, set aside as {file}.damaged; {what}");
+    }
+    if found.unreadable > 0 {
+        tracing::warn!("{file}: {} not understood; {what}", count(found.unreadable, "line"));
+    }
+}
+
+fn fault(file: &str, error: &io::Error) {
+    tracing::error!(%error, "{file}: {}", crate::text::cannot("read", error));
+}
+
+impl State {
+    /// Has the stores be those of the settings; what is known of those that stay stays.
+    fn configure(&mut self, terms: Vec<StoreTerms>, sources: &mut Sources) {
+        let mut before = std::mem::take(&mut self.stores);
+        for terms in terms {
+            let source = sources.without_file(&terms.rules);
+            let number = self.owned.section(terms.name.as_str(), &escaped(&terms.url));
+            let old = before.iter().position(|store| store.terms.name == terms.name);
+            let old = old.map(|at| before.swap_remove(at));
+            let (about, generation) = match old {
+                // Rules and bounds change nothing of what is under way.
+                Some(old) if old.terms.path == terms.path && old.terms.zones == terms.zones => {
+                    (old.about, old.generation)
+                }
+                _ => {
+                    self.generation += 1;
+                    (About::default(), self.generation)
+                }
+            };
+            self.stores.push(Store { terms, source, number, generation, about });
+        }
+    }
+}
+
+/// An address as one word of printable ASCII, or nearly.
+pub(super) fn escaped(url: &str) -> String {
+    url.escape_default().to_string()
+}

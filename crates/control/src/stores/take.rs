@@ -1,0 +1,327 @@
+//! What a feeder pushes is served: differences by the changer, zones as a whole by packs of many.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use feed::frame::{Frame, Version};
+use wire::{Name, NameBuf};
+use zone::difference::{NoDifference, difference};
+use zone::{Change, Contents, ZoneView};
+
+use super::check::Before;
+use super::session::Session;
+use crate::controller::Act;
+use crate::dynamic::{Incoming, NotTaken, Told, What};
+use crate::findings::{Digest, Findings, examine_transferred};
+use crate::joined::{one, pack};
+use crate::load::store;
+use crate::read::ZoneText;
+use crate::text::count;
+
+/// Zones that are served together, and octets of what came of them: what waits for one sync and one pack.
+const BATCH_MAX: (usize, usize) = (10_000, 64 << 20);
+/// Octets of a difference after which it is clear that two versions are not the same: more than their SOA records, which it begins with, can have.
+const SAME_OCTETS: usize = 4 << 10;
+/// Zones that are entered within one batch of the catalog.
+const ZONES_A_BATCH: usize = 1_000;
+
+/// A zone that came as a whole.
+struct Whole {
+    zone: NameBuf,
+    to: Version,
+    text: ZoneText,
+    findings: Findings,
+}
+
+/// Zones that came as a whole, and wait to be served together.
+#[derive(Default)]
+pub(super) struct Batch {
+    zones: Vec<Whole>,
+    octets: usize,
+    since: Option<Instant>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.zones.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.zones.len() >= BATCH_MAX.0 || self.octets >= BATCH_MAX.1
+    }
+
+    /// Since when the first of them waits.
+    pub(super) fn waits_since(&self) -> Option<Instant> {
+        self.since
+    }
+}
+
+/// What becomes of a zone that came as a whole.
+enum Verdict {
+    /// It is served.
+    Serve,
+    /// It is what is served.
+    Same,
+    /// What is served is newer, or another version of that serial.
+    Back,
+    /// What is served cannot be looked at now.
+    Later,
+    /// It is not served, for this reason.
+    Refuse(String),
+}
+
+impl Session {
+    /// Takes what has changed in a zone.
+    pub(super) fn take_changes(
+        &mut self,
+        zone: NameBuf,
+        (from, to): (Version, Version),
+        changes: Vec<Change>,
+    ) {
+        // What came of it before goes before.
+        self.flush();
+        let controller = &self.controller;
+        let place = controller.place_of_stores();
+        let served = controller.serial_of(&zone);
+        let is_ours = controller.stores.with(self.key, |store, owned, followed| {
+            store.owns(owned, &zone)
+                && served == Some(from.serial)
+                && followed.mark(&zone, from.serial) == Some(from.mark)
+        });
+        // The digest of a zone is looked at with all of it.
+        if is_ours != Some(true) || controller.digest_of(&zone) != Digest::Ignore {
+            return self.reply(Frame::Whole(zone));
+        }
+        let changes = match self.try_changes(&zone, changes) {
+            Err(None) => return self.reply(Frame::Whole(zone)),
+            Err(Some(why)) => return self.refused(zone, why),
+            Ok(changes) => changes,
+        };
+        let _serving = controller.stores.serving.read();
+        if controller.upgrade.handed_to().is_some() {
+            return;
+        }
+        controller
+            .stores
+            .with(self.key, |_, _, followed| followed.note(place.as_ref(), &zone, (to.serial, to.mark)));
+        controller.catalogs.coming(&zone, &changes);
+        let told = self.told(&zone, (from, to));
+        let what = What::Changes(changes, told);
+        controller.dynamic.incoming(Incoming { zone: zone.to_lowercase(), what });
+    }
+
+    /// Looks what changes make of the zone, apart from what is served. Where a version on the way cannot be served they are one change. The error: why what they lead to
+    /// cannot be served; none: they do not fit.
+    fn try_changes(&self, zone: &Name, changes: Vec<Change>) -> Result<Vec<Change>, Option<String>> {
+        match self.look_at(zone, &changes) {
+            Ok(()) => Ok(changes),
+            Err(Some(_)) if changes.len() > 1 => {
+                let change = [one(changes).ok_or(None)?];
+                self.look_at(zone, &change).map(|()| change.into())
+            }
+            Err(why) => Err(why),
+        }
+    }
+
+    fn look_at(&self, zone: &Name, changes: &[Change]) -> Result<(), Option<String>> {
+        let mut apart = self.controller.apart(zone).ok_or(None)?;
+        for change in changes {
+            let before = Before::of(&apart.newest(), change)?;
+            apart.apply(change).map_err(|_| None)?;
+            before.check(&apart.newest(), change)?;
+        }
+        Ok(())
+    }
+
+    /// Who hears from the changer.
+    fn told(&self, zone: &Name, (from, to): (Version, Version)) -> Told {
+        let (tell, key, zone) = (self.tell.clone(), self.key, zone.to_owned());
+        let stores = Arc::clone(&self.controller.stores);
+        let wanted = (Arc::clone(&stores), zone.clone());
+        let told = Told::new(move |result| {
+            let frame = match result {
+                Ok(()) => {
+                    let (serial, before) = (to.serial, from.serial);
+                    stores.with(key, |store, _, _| store.about.served(&zone, serial));
+                    tracing::info!(%zone, serial, "zone {zone}: serial {serial} from store {}, was {before}", key.0);
+                    Frame::Served(zone, to)
+                }
+                Err(NotTaken::DoesNotFit) => Frame::Whole(zone),
+                Err(NotTaken::NotNow) => Frame::Refused(zone),
+            };
+            // The feeder may be gone, and hears at its next start what is served.
+            tell.say(frame);
+        });
+        let is_ours = move || {
+            let (stores, zone) = &wanted;
+            stores.with(key, |store, owned, _| store.owns(owned, zone)) == Some(true)
+        };
+        told.while_wanted(is_ours)
+    }
+
+    /// Takes all of a zone, to be served with others.
+    pub(super) fn take_whole(
+        &mut self,
+        (zone, to): (NameBuf, Version),
+        (contents, out_of_zone): (Contents, u64),
+        octets: usize,
+    ) {
+        let text = ZoneText::transferred(contents, &format_args!("store {}", self.key.0), out_of_zone);
+        let digest = self.controller.digest_of(&zone);
+        let anchors = if digest == Digest::Ignore { Arc::default() } else { self.controller.anchors() };
+        match examine_transferred(&text, (digest, &anchors)) {
+            Ok(findings) => {
+                self.batch.since.get_or_insert_with(Instant::now);
+                self.batch.octets += octets;
+                self.reply(Frame::Arrived(zone.clone()));
+                self.batch.zones.push(Whole { zone, to, text, findings });
+            }
+            Err((_, lines)) => self.refused(zone, lines.into_iter().next().unwrap_or_default()),
+        }
+    }
+
+    /// Serves the zones that have come as a whole.
+    pub(super) fn flush(&mut self) {
+        let Batch { zones, .. } = std::mem::take(&mut self.batch);
+        if zones.is_empty() {
+            return;
+        }
+        let controller = Arc::clone(&self.controller);
+        // In this order, in which who hands over takes them too; and with both, as no such one may be in between.
+        let changing = controller.change();
+        let _serving = controller.stores.serving.read();
+        if controller.upgrade.handed_to().is_some() {
+            return;
+        }
+        let mut serving = Vec::with_capacity(zones.len());
+        let verdicts: Vec<Verdict> = zones.iter().map(|whole| self.verdict(whole)).collect();
+        for (whole, verdict) in zones.into_iter().zip(verdicts) {
+            match verdict {
+                Verdict::Serve => serving.push(whole),
+                Verdict::Same => self.is_served(&whole.zone, whole.to),
+                Verdict::Back => {
+                    self.went_back(&whole.zone, whole.to.serial);
+                    self.reply(Frame::Refused(whole.zone));
+                }
+                Verdict::Later => self.reply(Frame::Refused(whole.zone)),
+                Verdict::Refuse(why) => self.refused(whole.zone, why),
+            }
+        }
+        self.enter(&serving);
+        drop(changing);
+        let number = serving.len();
+        let last = serving.last().map(|whole| (whole.zone.clone(), whole.to.serial));
+        self.serve(serving);
+        match last {
+            Some((zone, serial)) if number == 1 => {
+                tracing::info!(%zone, serial, "zone {zone}: serial {serial} from store {}, all of it", self.key.0);
+            }
+            Some(_) => tracing::info!(
+                zones = number,
+                "{} from store {}, all of each",
+                count(number, "zone"),
+                self.key.0
+            ),
+            None => {}
+        }
+        crate::serve::tidy_on_a_thread(&controller);
+    }
+
+    /// What is to become of a zone; while nobody else makes a change.
+    fn verdict(&self, whole: &Whole) -> Verdict {
+        let Whole { zone, to, .. } = whole;
+        let controller = &self.controller;
+        let is_ours = controller
+            .stores
+            .with(self.key, |store, owned, _| (store.owns(owned, zone), owned.of(zone).is_some()));
+        match is_ours {
+            Some((true, _)) => {}
+            Some((false, true)) => return Verdict::Refuse("another store has it".into()),
+            None => return Verdict::Refuse("the settings have no such store any more".into()),
+            Some((false, false)) => {
+                if let Some(catalog) = controller.member_of(zone) {
+                    return Verdict::Refuse(format!("it is a member of catalog {catalog}, which was first"));
+                }
+                if controller.taken()(zone) {
+                    return Verdict::Refuse("the settings or a command have it".into());
+                }
+            }
+        }
+        match controller.serial_of(zone) {
+            None => Verdict::Serve,
+            Some(serial) if serial == to.serial => match self.is_same(whole) {
+                Some(true) => Verdict::Same,
+                Some(false) => Verdict::Back,
+                None => Verdict::Later,
+            },
+            Some(serial) if change::serial::is_greater(to.serial, serial) => Verdict::Serve,
+            Some(_) => Verdict::Back,
+        }
+    }
+
+    /// Whether a zone has the records that are served of it; `None`: these cannot be read now.
+    fn is_same(&self, whole: &Whole) -> Option<bool> {
+        let packed = pack(std::iter::once((&whole.text.contents, &whole.findings)), BATCH_MAX.1);
+        let pinned = self.controller.pin_catalog(&whole.zone)?;
+        let (old, new) = (pinned.view()?, ZoneView::new(packed.pack.as_ref()?, 0)?);
+        match difference(&old, &new, SAME_OCTETS) {
+            Err(NoDifference::Damaged) => None,
+            difference => Some(difference == Err(NoDifference::Same)),
+        }
+    }
+
+    /// Enters zones that are new, once it is on the disk whose they are.
+    fn enter(&self, serving: &[Whole]) {
+        let place = self.controller.place_of_stores();
+        let entered = self.controller.stores.with(self.key, |store, owned, followed| {
+            for whole in serving {
+                followed.note(place.as_ref(), &whole.zone, (whole.to.serial, whole.to.mark));
+            }
+            let number = store.number?;
+            let new = serving.iter().map(|whole| &whole.zone).filter(|zone| owned.of(zone) != Some(number));
+            let new: Vec<NameBuf> = new.cloned().collect();
+            owned.add(place.as_ref(), number, new.iter().map(|zone| &**zone));
+            Some((new, store.source))
+        });
+        let Some((new, source)) = entered.flatten() else { return };
+        let mut said = self.controller.said_of_store();
+        for some in new.chunks(ZONES_A_BATCH) {
+            let acts: Vec<(NameBuf, Act)> =
+                some.iter().map(|zone| (zone.clone(), Act::Add(source))).collect();
+            self.controller.carry_out(&acts, &mut said);
+        }
+        said.end();
+    }
+
+    /// Puts zones into packs, which are stored before anybody sees them, and serves them.
+    fn serve(&self, zones: Vec<Whole>) {
+        let controller = &self.controller;
+        let folder = controller.writable_folder();
+        let mut rest = zones;
+        while !rest.is_empty() {
+            let packed = pack(rest.iter().map(|whole| (&whole.text.contents, &whole.findings)), BATCH_MAX.1);
+            let later = rest.split_off(packed.taken);
+            let stored = packed.pack.map(|pack| store(folder, pack));
+            for (Whole { zone, to, findings, .. }, number) in rest.into_iter().zip(packed.numbers) {
+                let is_served = stored.as_ref().zip(number).is_some_and(|(pack, number)| {
+                    controller.take_transferred(&zone, (Arc::clone(pack), number), findings, true)
+                });
+                match is_served {
+                    true => self.is_served(&zone, to),
+                    false => self.refused(zone, "it cannot be put into a pack".into()),
+                }
+            }
+            rest = later;
+        }
+    }
+
+    fn is_served(&self, zone: &Name, to: Version) {
+        let place = self.controller.place_of_stores();
+        self.controller.stores.with(self.key, |store, _, followed| {
+            // Of one that is the same the mark was not known.
+            followed.note(place.as_ref(), zone, (to.serial, to.mark));
+            store.about.served(zone, to.serial);
+        });
+        self.reply(Frame::Served(zone.to_owned(), to));
+    }
+}

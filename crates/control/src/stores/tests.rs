@@ -1,0 +1,239 @@
+//! A server as far as there is one without workers, and a feeder that says what it should, or not.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use feed::frame::{Frame, Mark, Version};
+use feed::pair::{Reader, say};
+use wire::iana::{class, rtype};
+
+use super::session::{Ended, Session};
+use super::*;
+use crate::controller::Overrides;
+use crate::progress::Progress;
+use crate::serve::all_wanted;
+use crate::settings::Settings;
+
+const STORE: &str = "[[store]]\nname = \"own\"\nurl = \"sqlite:zones.db\"\n";
+const IDENTITY: &str = "0123456789abcdef0123456789abcdef";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn name(text: &str) -> NameBuf {
+    NameBuf::from_text(text).unwrap()
+}
+
+fn version(serial: u32) -> Version {
+    Version { serial, mark: Mark([serial as u8; 16]) }
+}
+
+/// A start on what is in the folder.
+fn start(folder: &Path, more: &str) -> Arc<Controller> {
+    let text = format!("[server]\npack-directory = \"packs\"\n{STORE}{more}");
+    let settings = Settings::parse(&folder.join("zonda.toml"), &text).unwrap();
+    let controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
+    let progress = Progress::default();
+    {
+        let mut changing = controller.change();
+        let wanted = all_wanted(&changing.settings, &controller.overrides, &progress).unwrap();
+        let (candidates, _) = controller.announce(&mut changing, wanted, &progress);
+        controller.load_first(&mut changing, candidates, false, &progress);
+    }
+    crate::dynamic::start(&controller, true).unwrap();
+    controller
+}
+
+/// A feeder, as the server hears it.
+struct Feeder {
+    stream: UnixStream,
+    reader: Reader,
+    session: JoinHandle<Ended>,
+}
+
+impl Feeder {
+    fn begin(controller: &Arc<Controller>) -> Feeder {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let key = (StoreName::new("own").unwrap(), 1);
+        let session = Session::begin(Arc::clone(controller), key, 7, ours).unwrap();
+        let session = std::thread::spawn(move || session.run());
+        let mut feeder = Feeder { reader: Reader::new(theirs.try_clone().unwrap()), stream: theirs, session };
+        assert!(matches!(feeder.hear(), Frame::Open(path) if path.ends_with("/zones.db")));
+        feeder
+    }
+
+    /// One that has opened its store; what it was told that the server has.
+    fn opened(controller: &Arc<Controller>) -> (Feeder, Vec<Frame>) {
+        let mut feeder = Feeder::begin(controller);
+        feeder.say(&[Frame::Opened { identity: IDENTITY.into(), is_writable: true }]);
+        let mut held = Vec::new();
+        loop {
+            match feeder.hear() {
+                Frame::Go => return (feeder, held),
+                frame => held.push(frame),
+            }
+        }
+    }
+
+    fn say(&self, frames: &[Frame]) {
+        say(&self.stream, frames).unwrap();
+    }
+
+    fn hear(&mut self) -> Frame {
+        self.reader.next(PATIENCE).unwrap().expect("a frame in time")
+    }
+
+    /// Pushes records, each with its TTL: those of a transfer, in its order.
+    fn push(&self, zone: &str, from: Option<u32>, to: u32, records: &str) {
+        let zone = name(zone);
+        let qtype = if from.is_some() { rtype::IXFR } else { rtype::AXFR };
+        let mut message = vec![0, 0, 0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        message.extend_from_slice(zone.octets());
+        message.extend_from_slice(&[qtype.to_be_bytes(), class::IN.to_be_bytes()].concat());
+        let records = zonefile::records(records, &zone).unwrap();
+        for record in &records {
+            message.extend_from_slice(record.owner.octets());
+            message.extend_from_slice(&[record.rtype.to_be_bytes(), class::IN.to_be_bytes()].concat());
+            message.extend_from_slice(&record.ttl.to_be_bytes());
+            message.extend_from_slice(&(record.rdata.len() as u16).to_be_bytes());
+            message.extend_from_slice(&record.rdata);
+        }
+        message[6..8].copy_from_slice(&(records.len() as u16).to_be_bytes());
+        let begin = Frame::Begin { zone, from: from.map(version), to: version(to) };
+        self.say(&[begin, Frame::Message(message), Frame::End, Frame::Looked]);
+    }
+
+    /// The server ends it for what it says.
+    #[track_caller]
+    fn await_end(self) {
+        assert!(matches!(self.session.join().unwrap(), Ended::Fault(_)));
+    }
+}
+
+fn soa(serial: u32) -> String {
+    format!("@ 60 SOA ns host {serial} 3600 600 86400 60\n")
+}
+
+/// All of a zone.
+fn all(serial: u32, more: &str) -> String {
+    format!("{0}@ 60 NS ns\nns 60 A 192.0.2.1\n{more}{0}", soa(serial))
+}
+
+/// What leads from one serial to the next.
+fn changes(from: u32, removed: &str, added: &str) -> String {
+    let (before, after) = (soa(from), soa(from + 1));
+    format!("{after}{before}{removed}{after}{added}{after}")
+}
+
+#[test]
+fn all_of_a_zone_and_what_changes_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let controller = start(folder.path(), "");
+    let (mut feeder, held) = Feeder::opened(&controller);
+    assert!(held.is_empty());
+    let zone = name("a.test.");
+    feeder.push("a.test.", None, 1, &all(1, ""));
+    assert_eq!(feeder.hear(), Frame::Arrived(zone.clone()));
+    assert_eq!(feeder.hear(), Frame::Served(zone.clone(), version(1)));
+    assert_eq!(controller.serial_of(&zone), Some(1));
+    feeder.push("a.test.", Some(1), 2, &changes(1, "", "new 60 A 192.0.2.2\n"));
+    assert_eq!(feeder.hear(), Frame::Served(zone.clone(), version(2)));
+    assert_eq!(controller.serial_of(&zone), Some(2));
+    // Over what is not served, whether by its serial or by its mark, and what does not fit.
+    feeder.push("a.test.", Some(1), 2, &changes(1, "", "other 60 A 192.0.2.2\n"));
+    assert_eq!(feeder.hear(), Frame::Whole(zone.clone()));
+    feeder.push("a.test.", Some(2), 3, &changes(2, "none 60 A 192.0.2.2\n", ""));
+    assert_eq!(feeder.hear(), Frame::Whole(zone.clone()));
+    // What it would make of the zone cannot be served.
+    feeder.push("a.test.", Some(2), 3, &changes(2, "", "new 60 CNAME ns\n"));
+    assert_eq!(feeder.hear(), Frame::Refused(zone.clone()));
+    assert!(controller.store_words(&zone).iter().any(|line| line.contains("new.a.test. CNAME")));
+    assert_eq!(controller.serial_of(&zone), Some(2));
+    // Of the same serial: the same records are nothing new, others are a database that went back.
+    feeder.push("a.test.", None, 2, &all(2, "new 60 A 192.0.2.2\n"));
+    assert_eq!(feeder.hear(), Frame::Arrived(zone.clone()));
+    assert_eq!(feeder.hear(), Frame::Served(zone.clone(), version(2)));
+    feeder.push("a.test.", None, 2, &all(2, "other 60 A 192.0.2.2\n"));
+    assert_eq!(feeder.hear(), Frame::Arrived(zone.clone()));
+    assert_eq!(feeder.hear(), Frame::Refused(zone.clone()));
+    assert!(controller.store_words(&zone).iter().any(|line| line.contains("went back")));
+    // A feeder that is started anew hears what is served, and its mark; so does one of the next server.
+    drop(feeder);
+    let (feeder, held) = Feeder::opened(&controller);
+    assert_eq!(held, [Frame::Held(zone.clone(), Some(version(2)))]);
+    drop(feeder);
+    controller.stores.stop();
+    controller.dynamic.stop();
+    // The session's thread has it for a moment.
+    while Arc::strong_count(&controller) > 1 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(controller);
+    let controller = start(folder.path(), "");
+    assert_eq!(controller.serial_of(&zone), Some(2));
+    let (_, held) = Feeder::opened(&controller);
+    assert_eq!(held, [Frame::Held(zone, Some(version(2)))]);
+}
+
+#[test]
+fn what_is_none_of_its_business_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("own.zone"), all(9, "").replacen(&soa(9), "", 1)).unwrap();
+    let controller = start(folder.path(), "[[zone]]\nname = \"own.test.\"\nfile = \"own.zone\"\n");
+    let (mut feeder, _) = Feeder::opened(&controller);
+    for (zone, records) in [
+        ("own.test.", all(20, "")),
+        // Names of one label are not meant.
+        ("test.", all(1, "")),
+        ("a.test.", all(1, "").replace("NS ns", "TXT x")),
+    ] {
+        feeder.push(zone, None, if zone == "own.test." { 20 } else { 1 }, &records);
+        let mut heard = feeder.hear();
+        if matches!(heard, Frame::Arrived(_)) {
+            heard = feeder.hear();
+        }
+        assert_eq!(heard, Frame::Refused(name(zone)));
+    }
+    assert_eq!(controller.serial_of(&name("own.test.")), Some(9));
+    assert_eq!(controller.serial_of(&name("a.test.")), None);
+    // Another serial than it says, and a push that ends too soon.
+    feeder.push("b.test.", None, 7, &all(1, ""));
+    assert_eq!(feeder.hear(), Frame::Refused(name("b.test.")));
+    feeder.push("b.test.", None, 1, &soa(1));
+    assert_eq!(feeder.hear(), Frame::Refused(name("b.test.")));
+    // Of zones of others nothing is lost.
+    feeder.say(&[Frame::Gone(name("own.test.")), Frame::Back(name("own.test."), 1), Frame::Looked]);
+    feeder.push("c.test.", None, 1, &all(1, ""));
+    assert_eq!(feeder.hear(), Frame::Arrived(name("c.test.")));
+    assert_eq!(feeder.hear(), Frame::Served(name("c.test."), version(1)));
+    assert!(controller.store_lines(None)[0].waits.is_none());
+    assert_eq!(controller.serial_of(&name("own.test.")), Some(9));
+}
+
+#[test]
+fn words_that_are_none_end_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let controller = start(folder.path(), "");
+    let zone = name("a.test.");
+    for frames in [
+        vec![Frame::Message(vec![1, 2, 3])],
+        vec![Frame::End],
+        vec![Frame::Served(zone.clone(), version(1))],
+        vec![Frame::Go],
+        vec![Frame::Open("/x".into())],
+    ] {
+        let (feeder, _) = Feeder::opened(&controller);
+        feeder.say(&frames);
+        feeder.await_end();
+    }
+    // Before it was told what the server has.
+    let feeder = Feeder::begin(&controller);
+    feeder.say(&[Frame::Begin { zone, from: None, to: version(1) }]);
+    feeder.await_end();
+    let feeder = Feeder::begin(&controller);
+    {
+        use std::io::Write;
+        (&feeder.stream).write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    }
+    feeder.await_end();
+}
