@@ -1,12 +1,15 @@
-//! `zonda store`: each command through the program, other writers, and what goes wrong with files.
+//! `zonda store`: each command through the program, other writers, and what goes wrong with files; and servers of stores.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::kit::{SOUND, Said, folder, text, zonda};
 
+mod away;
 mod edited;
 mod faults;
+mod restarted;
+mod served;
 
 /// A folder with a store.
 struct Scratch {

@@ -1,0 +1,101 @@
+//! Servers of a store that are killed and replaced: what was served goes on, and no change is lost or comes twice.
+
+use std::time::Duration;
+
+use zonda_tests::patience::await_that;
+use zonda_tests::server::{Server, ctl, signal};
+use zonda_tests::zone::transfer;
+
+use super::served::{Bed, await_serial, await_told, feeder, kill, serial, stays};
+use super::*;
+
+/// Ends whichever server has the control socket.
+struct Ends<'s>(&'s Server);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        let _ = ctl(self.0, &["stop"]);
+    }
+}
+
+#[test]
+fn the_next_server_goes_on() {
+    let (bed, server) = Bed::with_zone();
+    let _ends = Ends(&server);
+    let first = feeder(&server);
+    let output = ctl(&server, &["upgrade"]);
+    assert!(output.status.success(), "{output:?}\n{}", server.log());
+    await_that("another feeder", || feeder(&server) != first);
+    await_told(&server, &["store"], "followed");
+    bed.store.import("example.", &format!("{SOUND}more A 192.0.2.7\n")).assert_fine();
+    await_that("the next version", || serial(&server, "example.") == Some(Ok(2)));
+    assert!(server.log().contains("serial 2 from store own, was 1"), "{}", server.log());
+}
+
+/// A feeder that hangs holds up nothing but what is new, and not the server's end.
+#[test]
+fn a_feeder_that_is_stopped() {
+    let (bed, server) = Bed::with_zone();
+    let pid = feeder(&server);
+    signal(pid, "STOP");
+    bed.store.import("example.", &format!("{SOUND}more A 192.0.2.7\n")).assert_fine();
+    stays(&server, "example.", 1);
+    assert!(ctl(&server, &["reconfigure"]).status.success());
+    signal(pid, "CONT");
+    await_serial(&server, "example.", 2);
+    assert_eq!(feeder(&server), pid);
+    signal(pid, "STOP");
+    assert!(ctl(&server, &["stop"]).status.success());
+    await_that("the end", || !server.process.is_running());
+    await_that("its end", || !std::path::Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn killed_in_the_midst_of_changes() {
+    let bed = Bed::new(Scratch::with_zone());
+    for round in 1..=6u64 {
+        let server = bed.start("");
+        await_serial(&server, "example.", (5 * (round - 1) + 1) as u32);
+        for number in 1..=5 {
+            let line = format!("{SOUND}r{round} A 192.0.2.{number}\n");
+            bed.store.import("example.", &line).assert_fine();
+        }
+        std::thread::sleep(Duration::from_millis(7 * round));
+        kill(server);
+    }
+    let server = bed.start("");
+    await_serial(&server, "example.", 31);
+    let served = transfer(server.address, "example.").len();
+    assert_eq!(served, bed.store.export("example.").lines().count());
+    await_told(&server, &["store"], "followed");
+    assert!(!server.log().contains("went back"), "{}", server.log());
+}
+
+#[test]
+fn many_zones_at_the_first_start() {
+    const ZONES: usize = 1_500;
+    let bed = Bed::new(Scratch::new());
+    let folder = bed.store.path("zones");
+    std::fs::create_dir(&folder).expect("a folder");
+    for number in 0..ZONES {
+        std::fs::write(folder.join(format!("z{number}.test.zone")), SOUND).expect("a file");
+    }
+    zonda(&["store", "import", &bed.store.store(), "--folder", text(&folder)]).assert_fine();
+    let server = bed.start("");
+    await_told(&server, &["store"], "followed");
+    let all = format!("{ZONES} zones").replace("1500", "1,500");
+    await_told(&server, &["store"], &all);
+    await_serial(&server, "z1499.test.", 1);
+    let packs = || {
+        let files = std::fs::read_dir(bed.store.path("packs")).expect("the folder").filter_map(Result::ok);
+        files.filter(|file| file.file_name().to_string_lossy().ends_with(".zpack")).count()
+    };
+    assert!(packs() < 40, "{} packs", packs());
+    kill(server);
+    let server = bed.start("");
+    for number in (0..ZONES).step_by(100) {
+        assert_eq!(serial(&server, &format!("z{number}.test.")), Some(Ok(1)), "{}", server.log());
+    }
+    await_told(&server, &["store"], "followed");
+    assert!(!server.log().contains("all of"), "nothing is pushed again: {}", server.log());
+}
