@@ -55,6 +55,13 @@ fn folders(settings: &Settings) -> Vec<String> {
         let problem = who.problem(&settings.path(state));
         problems.extend(problem.map(|problem| format!("[resolver] state-directory: {problem}")));
     }
+    // The feeder has the server's rights, and SQLite needs what it keeps beside the file.
+    for store in settings.stores() {
+        if let (Some(who), Some(folder)) = (Who::of(settings), store.path.parent()) {
+            let problem = who.problem(folder);
+            problems.extend(problem.map(|problem| format!("[[store]] {}: {problem}", store.name)));
+        }
+    }
     // Made before the server becomes its user.
     let may_start = Who::of(settings).is_some();
     if let Some(folder) = settings.path(&settings.control.socket).parent()

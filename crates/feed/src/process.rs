@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 /// That while.
 const QUIET: Duration = Duration::from_secs(10);
+/// After so long the whole list is looked at once more, whatever was seen meanwhile.
+const LIST: Duration = Duration::from_secs(3_600);
 /// How often it is said that this process is there.
 const BEAT: Duration = Duration::from_secs(5);
 /// Frames that are taken between two looks.
@@ -72,6 +74,18 @@ struct Feeder {
     reader: Reader,
     /// When it was said last that this process is there.
     beaten: Instant,
+}
+
+/// What was seen of a store.
+struct Looked {
+    /// [`Store::data_version`]; `None`: nothing was looked at yet.
+    version: Option<i64>,
+    /// Whether it was said that somebody holds it.
+    is_away: bool,
+    /// When something was new last.
+    changed: Instant,
+    /// When the whole list was looked at last.
+    listed: Instant,
 }
 
 impl Feeder {
@@ -145,59 +159,35 @@ impl Feeder {
         store.snapshot()?.last()?;
         let identity = store.identity().to_owned();
         say(&self.stream, &[Frame::Opened { identity, is_writable }])?;
-        let mut follow = self.take_held(wanted)?;
-        let (mut seen, mut is_away, mut changed) = (None, false, Instant::now());
+        let mut follow = self.take_held(wanted, &mut watch)?;
+        let mut looked =
+            Looked { version: None, is_away: false, changed: Instant::now(), listed: Instant::now() };
         loop {
             self.beat()?;
             if watch.is_another() {
                 return Err(Over::IsAnother);
             }
-            let version = store.data_version()?;
-            if seen != Some(version) {
-                let is_first = seen.is_none();
-                match self.close(&mut store, is_writable, &mut follow) {
-                    Ok(()) if is_away => {
-                        say(&self.stream, &[Frame::Away(String::new())])?;
-                        is_away = false;
-                    }
-                    Ok(()) => {}
-                    // Somebody holds it for long. What is there can be read all the same.
-                    Err(Over::Fault(fault @ Fault::Busy)) => {
-                        if !std::mem::replace(&mut is_away, true) {
-                            say(&self.stream, &[Frame::Away(fault.to_string())])?;
-                        }
-                    }
-                    Err(over) => return Err(over),
-                }
-                let snapshot = store.snapshot()?;
-                if is_first {
-                    follow.list(&snapshot)?
-                } else {
-                    follow.look(&snapshot)?
-                };
-                // Looked at again until it could be closed.
-                seen = if is_away { Some(version.wrapping_sub(1)) } else { Some(version) };
-                changed = Instant::now();
-            }
+            self.look((&mut store, is_writable), &mut follow, &mut looked)?;
             let stream = &self.stream;
             follow.push(&mut store, &mut |frame| say(stream, &[frame]))?;
-            let is_quiet = changed.elapsed() > QUIET;
-            let wait = if follow.is_busy() {
-                Duration::ZERO
-            } else if is_quiet {
-                POLLS.1
-            } else {
-                POLLS.0
+            let wait = match () {
+                () if follow.is_busy() => Duration::ZERO,
+                () if looked.changed.elapsed() > QUIET => POLLS.1,
+                () => POLLS.0,
             };
             self.hear(wait, &mut store, &mut follow)?;
         }
     }
 
-    /// Takes what the server holds; it may take its time.
-    fn take_held(&mut self, wanted: &Allowed) -> io::Result<Follow> {
+    /// Takes what the server holds. It may take its time, if another database is to be confirmed first, and that one may be put back meanwhile.
+    fn take_held(&mut self, wanted: &Allowed, watch: &mut Watch) -> Result<Follow, Over> {
         let mut follow = Follow::new(wanted.clone());
         loop {
-            match self.reader.next(Duration::from_secs(60))? {
+            self.beat()?;
+            if watch.is_another() {
+                return Err(Over::IsAnother);
+            }
+            match self.reader.next(POLLS.1)? {
                 Some(Frame::Held(zone, held)) => follow.hold(zone, held),
                 Some(Frame::Go) => return Ok(follow),
                 // Of a push before.
@@ -206,12 +196,44 @@ impl Feeder {
         }
     }
 
-    /// Makes versions of what others have changed by plain SQL.
-    fn close(&mut self, store: &mut Store, is_writable: bool, follow: &mut Follow) -> Result<(), Over> {
-        let stream = &self.stream;
-        if !is_writable {
+    /// Looks what is new, if anything can be.
+    fn look(
+        &mut self,
+        (store, is_writable): (&mut Store, bool),
+        follow: &mut Follow,
+        looked: &mut Looked,
+    ) -> Result<(), Over> {
+        let version = store.data_version()?;
+        let is_list = looked.version.is_none() || looked.listed.elapsed() >= LIST;
+        if !is_list && looked.version == Some(version) && !looked.is_away {
             return Ok(());
         }
+        let closed = if is_writable { self.close(store, follow) } else { Ok(()) };
+        let away = match closed {
+            Ok(()) => None,
+            // Somebody holds it for long. What is there can be read all the same.
+            Err(Over::Fault(fault @ Fault::Busy)) => Some(fault.to_string()),
+            Err(over) => return Err(over),
+        };
+        if away.is_some() != looked.is_away {
+            looked.is_away = away.is_some();
+            say(&self.stream, &[Frame::Away(away.unwrap_or_default())])?;
+        }
+        let snapshot = store.snapshot()?;
+        match is_list {
+            true => {
+                follow.list(&snapshot)?;
+                looked.listed = Instant::now();
+            }
+            false => follow.look(&snapshot)?,
+        }
+        (looked.version, looked.changed) = (Some(version), Instant::now());
+        Ok(())
+    }
+
+    /// Makes versions of what others have changed by plain SQL.
+    fn close(&mut self, store: &mut Store, follow: &mut Follow) -> Result<(), Over> {
+        let stream = &self.stream;
         let closing = store.close_pending(None, now())?;
         Ok(follow.note_unfit(&closing.refused, &mut |frame| say(stream, &[frame]))?)
     }

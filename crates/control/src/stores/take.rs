@@ -88,8 +88,12 @@ impl Session {
                 && served == Some(from.serial)
                 && followed.mark(&zone, from.serial) == Some(from.mark)
         });
-        // The digest of a zone is looked at with all of it.
-        if is_ours != Some(true) || controller.digest_of(&zone) != Digest::Ignore {
+        // The digest of a zone is looked at with all of it, and all of it mends one of which the log has lost changes.
+        let is_wanted_whole = || {
+            controller.digest_of(&zone) != Digest::Ignore
+                || controller.fault_of(&zone.to_lowercase()).is_some()
+        };
+        if is_ours != Some(true) || is_wanted_whole() {
             return self.reply(Frame::Whole(zone));
         }
         let changes = match self.try_changes(&zone, changes) {
