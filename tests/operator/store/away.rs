@@ -3,10 +3,14 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use zonda_tests::exchange::{Transport, ask};
+use zonda_tests::message::Query;
 use zonda_tests::patience::await_that;
-use zonda_tests::server::ctl;
+use zonda_tests::rtype;
+use zonda_tests::server::{ctl, signal};
+use zonda_tests::zone::transfer;
 
-use super::served::{Bed, await_refused, await_serial, await_told, serial, stays, told};
+use super::served::{Bed, await_refused, await_serial, await_told, feeder, serial, stays, told};
 use super::*;
 
 /// How long a zone that went back is served as it was.
@@ -172,4 +176,73 @@ fn losses_wait_for_an_operator() {
     await_serial(&server, "new.test.", 1);
     // What that does not have are losses as others.
     await_refused(&server, "z7.test.");
+}
+
+/// A copy that was written on is another history with the same serials: where its serial is greater it is taken at once.
+#[test]
+fn a_copy_that_was_written_on_is_put_back() {
+    let (bed, server) = Bed::with_zone();
+    let more = |number: u32| format!("{SOUND}more A 192.0.2.{number}\n");
+    bed.store.sqlite3(&format!("VACUUM INTO '{}'", text(&bed.store.path("copy.db")))).assert_fine();
+    for number in 2..4 {
+        bed.store.import("example.", &more(number)).assert_fine();
+    }
+    await_serial(&server, "example.", 3);
+    let copy = text(&bed.store.path("copy.db")).to_owned();
+    for number in 102..106 {
+        let file = bed.store.write("other.zone", more(number).as_bytes());
+        zonda(&["store", "import", &copy, &format!("example.={file}")]).assert_fine();
+    }
+    for name in ["zones.db-wal", "zones.db-shm"] {
+        let _ = std::fs::remove_file(bed.store.path(name));
+    }
+    std::fs::rename(copy, bed.store.path("zones.db")).expect("the copy in its place");
+    await_serial(&server, "example.", 5);
+    let answer = ask(server.address, Transport::Udp, &Query::new("more.example.", rtype::A));
+    assert_eq!(answer.answer[0].rdata, [192, 0, 2, 105]);
+    assert!(told(&server, &["store"]).0);
+    // And what comes is differences again.
+    bed.store.import("example.", &more(7)).assert_fine();
+    await_serial(&server, "example.", 6);
+    server.await_log("serial 6 from store own, was 5");
+}
+
+/// Tables that are changed under it, and a feeder that cannot write: what is served stays, and goes on once that is mended.
+#[test]
+fn tables_that_are_altered_and_writes_that_fail() {
+    let (bed, server) = Bed::with_zone();
+    bed.store.sqlite3("ALTER TABLE version RENAME COLUMN mark TO other").assert_fine();
+    let text = await_told(&server, &["store"], "away since");
+    assert!(text.contains("no such column"), "{text}");
+    stays(&server, "example.", 1);
+    bed.store.sqlite3("ALTER TABLE version RENAME COLUMN other TO mark").assert_fine();
+    await_told(&server, &["store"], "followed");
+    bed.store.import("example.", &format!("{SOUND}more A 192.0.2.7\n")).assert_fine();
+    await_serial(&server, "example.", 2);
+    let pid = feeder(&server).to_string();
+    let limited = Command::new("prlimit").args(["--pid", &pid, "--fsize=1:1"]).status().expect("prlimit");
+    assert!(limited.success());
+    let change = "UPDATE record SET ttl = 77 WHERE owner = 'ns.example.'";
+    bed.store.sqlite3(change).assert_fine();
+    // It ends by that, or says that it cannot write; the next one can.
+    await_that("an end", || {
+        told(&server, &["store"]).1.contains("away since") || feeder(&server).to_string() != pid
+    });
+    if feeder(&server).to_string() == pid {
+        signal(pid.parse().expect("a number"), "KILL");
+    }
+    await_serial(&server, "example.", 3);
+}
+
+/// All of a real zone, signed.
+#[test]
+fn a_real_zone() {
+    let bed = Bed::new(Scratch::new());
+    let gov = zonda_tests::zone::unpack(&zonda_tests::zone::data().join("gov-20260822.zone.zst"));
+    let given = format!("gov.={}", bed.store.write("gov.zone", &gov));
+    zonda(&["store", "import", &bed.store.store(), &given, "--now", "none", "--level", "semantic"])
+        .assert_fine();
+    let server = bed.start("");
+    await_that("the zone", || matches!(serial(&server, "gov."), Some(Ok(_))));
+    assert_eq!(transfer(server.address, "gov.").len(), bed.store.export("gov.").lines().count());
 }

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use zonda_tests::exchange::{Transport, ask};
+use zonda_tests::message::Query;
 use zonda_tests::patience::await_that;
+use zonda_tests::rtype;
 use zonda_tests::server::{Server, ctl, signal};
 use zonda_tests::zone::transfer;
 
-use super::served::{Bed, await_serial, await_told, feeder, kill, serial, stays};
+use super::served::{Bed, add_by_sql, await_serial, await_told, feeder, kill, serial, stays, told};
 use super::*;
 
 /// Ends whichever server has the control socket.
@@ -16,6 +19,48 @@ impl Drop for Ends<'_> {
     fn drop(&mut self) {
         let _ = ctl(self.0, &["stop"]);
     }
+}
+
+#[test]
+fn a_restart_needs_no_database() {
+    let (bed, server) = Bed::with_zone();
+    for number in 0..20 {
+        bed.store.import(&format!("z{number}.test."), SOUND).assert_fine();
+    }
+    add_by_sql(&bed, "example.", "sql.example.");
+    await_serial(&server, "example.", 2);
+    (0..20).for_each(|number| await_serial(&server, &format!("z{number}.test."), 1));
+    kill(server);
+    let (path, aside) = (bed.store.path("zones.db"), bed.store.path("aside.db"));
+    std::fs::rename(&path, &aside).expect("another name");
+    let server = bed.start("");
+    await_serial(&server, "example.", 2);
+    (0..20).for_each(|number| await_serial(&server, &format!("z{number}.test."), 1));
+    assert_eq!(ask(server.address, Transport::Udp, &Query::new("sql.example.", rtype::A)).answer.len(), 1);
+    let text = await_told(&server, &["store"], "away since");
+    assert!(text.contains("no such file"), "{text}");
+    assert!(!told(&server, &["status"]).0);
+    // It comes back, and what changes is served, as differences of what was served all the time.
+    std::fs::rename(&aside, &path).expect("its name");
+    await_told(&server, &["store"], "followed");
+    add_by_sql(&bed, "example.", "late.example.");
+    await_serial(&server, "example.", 3);
+    assert!(server.log().contains("serial 3 from store own, was 2"), "{}", server.log());
+    assert!(!server.log().contains("all of it"), "nothing was pushed again: {}", server.log());
+    // In order, too.
+    assert!(ctl(&server, &["stop"]).status.success());
+    await_that("the end", || !server.process.is_running());
+    drop(server);
+    let server = bed.start("");
+    await_serial(&server, "example.", 3);
+    await_told(&server, &["store"], "followed");
+    assert!(!server.log().contains("all of it"), "{}", server.log());
+    // Where lists say who may ask, what is stored is shown once these are read.
+    kill(server);
+    std::fs::rename(&path, &aside).expect("another name");
+    let server = bed.start("template = \"open\"\n[[template]]\nname = \"open\"\nallow-query = \"all\"\n");
+    await_serial(&server, "example.", 3);
+    await_serial(&server, "z7.test.", 1);
 }
 
 #[test]

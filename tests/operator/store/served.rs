@@ -140,7 +140,7 @@ pub(super) fn feeder(server: &Server) -> u32 {
 }
 
 /// A name of an address, added by plain SQL.
-fn add_by_sql(bed: &Bed, zone: &str, owner: &str) {
+pub(super) fn add_by_sql(bed: &Bed, zone: &str, owner: &str) {
     let sql = format!(
         "INSERT INTO record (zone, owner, type, ttl, rdata) SELECT id, '{owner}', 'A', 60, '192.0.2.9' FROM zone WHERE name = '{zone}'"
     );
@@ -189,42 +189,6 @@ fn what_is_in_a_store_is_served_and_what_changes_there_follows() {
     let (_, text) = told(&server, &["zones", "example."]);
     assert!(text.contains("source    store own") && text.contains("store     own, followed"), "{text}");
     assert!(told(&server, &["status"]).0);
-}
-
-#[test]
-fn a_restart_needs_no_database() {
-    let (bed, server) = Bed::with_zone();
-    for number in 0..20 {
-        bed.store.import(&format!("z{number}.test."), SOUND).assert_fine();
-    }
-    add_by_sql(&bed, "example.", "sql.example.");
-    await_serial(&server, "example.", 2);
-    (0..20).for_each(|number| await_serial(&server, &format!("z{number}.test."), 1));
-    kill(server);
-    let (path, aside) = (bed.store.path("zones.db"), bed.store.path("aside.db"));
-    std::fs::rename(&path, &aside).expect("another name");
-    let server = bed.start("");
-    await_serial(&server, "example.", 2);
-    (0..20).for_each(|number| await_serial(&server, &format!("z{number}.test."), 1));
-    assert_eq!(ask(server.address, Transport::Udp, &Query::new("sql.example.", rtype::A)).answer.len(), 1);
-    let text = await_told(&server, &["store"], "away since");
-    assert!(text.contains("no such file"), "{text}");
-    assert!(!told(&server, &["status"]).0);
-    // It comes back, and what changes is served, as differences of what was served all the time.
-    std::fs::rename(&aside, &path).expect("its name");
-    await_told(&server, &["store"], "followed");
-    add_by_sql(&bed, "example.", "late.example.");
-    await_serial(&server, "example.", 3);
-    assert!(server.log().contains("serial 3 from store own, was 2"), "{}", server.log());
-    assert!(!server.log().contains("all of it"), "nothing was pushed again: {}", server.log());
-    // In order, too.
-    assert!(ctl(&server, &["stop"]).status.success());
-    await_that("the end", || !server.process.is_running());
-    drop(server);
-    let server = bed.start("");
-    await_serial(&server, "example.", 3);
-    await_told(&server, &["store"], "followed");
-    assert!(!server.log().contains("all of it"), "{}", server.log());
 }
 
 #[test]
