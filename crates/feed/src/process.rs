@@ -69,6 +69,15 @@ fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// Why a store is not followed, as one line.
+fn words(fault: &Fault) -> String {
+    match fault {
+        // The time in its own words is that of who waits for it.
+        Fault::Busy => "somebody else writes for long: what others have changed by plain SQL waits".into(),
+        fault => fault.lines().join("; "),
+    }
+}
+
 struct Feeder {
     stream: UnixStream,
     reader: Reader,
@@ -100,7 +109,7 @@ impl Feeder {
             let words = match self.follow(path, wanted) {
                 Err(Over::Io(error)) => return Err(error),
                 Err(Over::IsAnother) | Ok(()) => continue,
-                Err(Over::Fault(fault)) => fault.lines().join("; "),
+                Err(Over::Fault(fault)) => words(&fault),
             };
             if folder != Watch::folder_of(&real) {
                 // What takes its place lies beyond what this process may see.
@@ -212,7 +221,7 @@ impl Feeder {
         let away = match closed {
             Ok(()) => None,
             // Somebody holds it for long. What is there can be read all the same.
-            Err(Over::Fault(fault @ Fault::Busy)) => Some(fault.to_string()),
+            Err(Over::Fault(fault @ Fault::Busy)) => Some(words(&fault)),
             Err(over) => return Err(over),
         };
         if away.is_some() != looked.is_away {

@@ -52,8 +52,9 @@ impl Snapshot<'_> {
     /// Hands over the newest version of each zone, in the order of their names.
     pub fn heads(&self, each: &mut dyn FnMut(&Head<'_>)) -> Result<(), Fault> {
         let mut statement = self.transaction.prepare_cached(
-            "SELECT v.zone, v.serial, v.mark, v.kind FROM version v
-               JOIN (SELECT zone, max(id) AS newest FROM version GROUP BY zone) n ON v.id = n.newest ORDER BY v.zone",
+            // By the index alone, without a sort: a join with what that finds, in its order.
+            "SELECT v.zone, v.serial, v.mark, v.kind
+               FROM (SELECT zone, max(id) AS newest FROM version GROUP BY zone) n CROSS JOIN version v ON v.id = n.newest",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

@@ -201,10 +201,12 @@ fn a_feeder_that_dies_comes_back() {
     await_that("another feeder", || feeder(&server) != first);
     add_by_sql(&bed, "example.", "sql.example.");
     await_serial(&server, "example.", 2);
-    // It has nothing of the server's environment, and ends with it.
+    // It has nothing of the server's environment, and ends with it. What SQLite needs for a moment is beside the file.
     let pid = feeder(&server);
     let path = format!("/proc/{pid}");
-    assert_eq!(std::fs::read(format!("{path}/environ")).expect("an environment"), b"");
+    let folder = std::fs::canonicalize(bed.store.folder.path()).expect("the folder");
+    let environment = std::fs::read_to_string(format!("{path}/environ")).expect("an environment");
+    assert_eq!(environment, format!("SQLITE_TMPDIR={}\0", folder.display()));
     let status = std::fs::read_to_string(format!("{path}/status")).expect("a status");
     assert!(status.contains("NoNewPrivs:\t1"), "{status}");
     kill(server);

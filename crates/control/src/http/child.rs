@@ -27,7 +27,7 @@ impl Child {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         // Nobody waits for a process that does not listen.
         rustix::io::ioctl_fionbio(&writer, true)?;
-        let (process, pair) = child::Child::start("http")?;
+        let (process, pair) = child::Child::start("http", &[])?;
         pair.set_write_timeout(Some(GIVE_WAIT))?;
         let child = Child { process, pair };
         let sockets: Vec<OwnedFd> =

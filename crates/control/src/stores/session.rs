@@ -22,8 +22,8 @@ use crate::settings::StoreTerms;
 
 /// How long it is waited for a frame, before it is looked whether the settings are others, and what else is due.
 const TURN: Duration = Duration::from_millis(100);
-/// Whole zones that have come are not kept waiting for more for longer.
-const BATCH_WAIT: Duration = Duration::from_millis(200);
+/// Whole zones that have come are served once nothing more has come for so long, and the first of them after so long in any case.
+const BATCH_WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 /// A feeder that has said nothing for so long, and has not said that it is there either, is ended, and another one started.
 const SILENCE: Duration = Duration::from_secs(120);
 /// Zones that the feeder is told of at a time.
@@ -114,7 +114,7 @@ impl Session {
             if self.controller.upgrade.handed_to().is_some() {
                 return Ended::HandedOver;
             }
-            match self.reader.next(if self.batch.is_empty() { TURN } else { BATCH_WAIT }) {
+            match self.reader.next(if self.batch.is_empty() { TURN } else { BATCH_WAITS.0 }) {
                 Ok(Some(frame)) => {
                     self.heard = Instant::now();
                     if let Err(error) = self.take(frame) {
@@ -128,7 +128,7 @@ impl Session {
                 Err(error) => return Ended::Fault(error),
             }
             if self.batch.is_full()
-                || self.batch.waits_since().is_some_and(|since| since.elapsed() >= BATCH_WAIT)
+                || self.batch.waits_since().is_some_and(|since| since.elapsed() >= BATCH_WAITS.1)
             {
                 self.flush();
             }

@@ -1,5 +1,6 @@
 //! The threads that have feeders run, one after the other, as long as the settings have the store.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -15,6 +16,8 @@ use crate::text::Span;
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// One that has run for so long dies of something else than those before.
 const IS_WELL_AFTER: Duration = Duration::from_secs(60);
+/// Where SQLite has what it needs for a moment, as for a version of many records: the feeder has no other folder.
+const TEMPORARY: &str = "SQLITE_TMPDIR";
 /// How long a feeder may take to end once it has closed its end of the pair.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
@@ -42,6 +45,17 @@ impl Stores {
         }
     }
 
+    /// The folder of a store's file, whatever links lead there.
+    fn folder(&self, name: StoreName) -> PathBuf {
+        let state = self.state.read();
+        let path =
+            state.stores.iter().find(|store| store.terms.name == name).map(|store| store.terms.path.clone());
+        drop(state);
+        let path = path.unwrap_or_default();
+        let real = std::fs::canonicalize(&path).unwrap_or(path);
+        real.parent().map(Path::to_owned).unwrap_or_default()
+    }
+
     /// The generation of a store; `None`: there is none of that name, or the server ends.
     pub(super) fn generation(&self, name: StoreName) -> Option<u64> {
         let state = self.state.read();
@@ -57,8 +71,9 @@ fn run(owner: &Weak<Controller>, name: StoreName) {
         let began = Instant::now();
         let Some(controller) = owner.upgrade() else { return };
         let Some(generation) = controller.stores.generation(name) else { return };
+        let folder = controller.stores.folder(name);
         let stores = Arc::clone(&controller.stores);
-        let why = match Child::start("feed") {
+        let why = match Child::start("feed", &[(TEMPORARY, &folder)]) {
             Ok((mut child, pair)) => {
                 let session = Session::begin(controller, (name, generation), child.id(), pair);
                 match session.map_or_else(Ended::Fault, Session::run) {

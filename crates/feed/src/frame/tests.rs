@@ -1,0 +1,95 @@
+use super::*;
+
+fn all() -> Vec<Frame> {
+    let zone = NameBuf::from_text("a.example").unwrap();
+    let version = |serial| Version { serial, mark: Mark([serial as u8; 16]) };
+    vec![
+        Frame::Names(zone.clone()),
+        Frame::Open("/a/b".into()),
+        Frame::Opened { identity: "0f".into(), is_writable: true },
+        Frame::Held(zone.clone(), None),
+        Frame::Held(NameBuf::root(), Some(version(7))),
+        Frame::Go,
+        Frame::Begin { zone: zone.clone(), from: None, to: version(8) },
+        Frame::Begin { zone: zone.clone(), from: Some(version(7)), to: version(8) },
+        Frame::Message(vec![7; REST_OCTETS_MAX]),
+        Frame::End,
+        Frame::Broken,
+        Frame::Gone(zone.clone()),
+        Frame::Back(zone.clone(), 9),
+        Frame::Unfit(zone.clone(), "why".into()),
+        Frame::Looked,
+        Frame::Away(String::new()),
+        Frame::Unconfined,
+        Frame::Beat,
+        Frame::Again,
+        Frame::Arrived(zone.clone()),
+        Frame::Served(zone.clone(), version(8)),
+        Frame::Refused(zone.clone()),
+        Frame::Whole(zone.clone()),
+        Frame::Left(zone.clone()),
+        Frame::Raise(zone, 4),
+    ]
+}
+
+#[test]
+fn frames_are_what_they_were() {
+    let mut octets = Vec::new();
+    all().iter().for_each(|frame| frame.write(&mut octets));
+    let mut at = 0;
+    for frame in all() {
+        let (read, length) = Frame::read(&octets[at..]).unwrap().unwrap();
+        assert_eq!(read, frame);
+        // In parts it is not there yet.
+        assert_eq!(Frame::read(&octets[at..at + length - 1]), Ok(None));
+        at += length;
+    }
+    assert_eq!((at, Frame::read(&[])), (octets.len(), Ok(None)));
+}
+
+#[test]
+fn octets_that_are_none() {
+    for octets in [
+        &b"?\0\0\0\0"[..],
+        b"g\0\0\0\x01x",
+        b"m\xff\xff\xff\xff",
+        b"G\0\0\0\0",
+        b"G\0\0\0\x02\x05a",
+        b"s\0\0\0\x05\0\0\0\0\x01",
+    ] {
+        assert_eq!(Frame::read(octets), Err(NoFrame), "{octets:?}");
+    }
+    // Any octets: no panic.
+    let mut octets = Vec::new();
+    all()
+        .iter()
+        .filter(|frame| !matches!(frame, Frame::Message(_)))
+        .for_each(|frame| frame.write(&mut octets));
+    for at in 0..octets.len() {
+        for value in [0, 1, 0x7f, 0xff] {
+            let mut changed = octets.clone();
+            changed[at] = value;
+            let mut from = 0;
+            while let Ok(Some((_, length))) = Frame::read(&changed[from..]) {
+                from += length;
+            }
+        }
+    }
+}
+
+#[test]
+fn words_have_a_bound() {
+    let mut octets = Vec::new();
+    Frame::Away("ü".repeat(WORDS_OCTETS_MAX)).write(&mut octets);
+    let (frame, _) = Frame::read(&octets).unwrap().unwrap();
+    assert!(matches!(frame, Frame::Away(text) if text.len() == WORDS_OCTETS_MAX));
+}
+
+#[test]
+fn marks_are_hexadecimal() {
+    let text = "0123456789abcdef00112233445566ff";
+    assert_eq!(Mark::from_text(text).unwrap().to_string(), text);
+    for text in ["", "0123", "0123456789abcdef00112233445566fg", "+123456789abcdef00112233445566ff"] {
+        assert_eq!(Mark::from_text(text), None, "{text}");
+    }
+}
