@@ -103,7 +103,7 @@ impl Follow {
         let mut due = Vec::new();
         let mut met: HashSet<NameBuf> = HashSet::new();
         snapshot.heads(&mut |head| {
-            let Ok(name) = NameBuf::from_text(head.zone) else { return };
+            let Some(name) = name_of(head.zone) else { return };
             let known = self.zones.get(&name);
             let held = known.and_then(|zone| zone.held);
             let is_same = held.is_some_and(|held| Mark::from_text(head.mark) == Some(held.mark));
@@ -128,7 +128,7 @@ impl Follow {
             None => 0,
         };
         let mut changed = Vec::new();
-        snapshot.changed_since(id, &mut |zone| changed.extend(NameBuf::from_text(zone).ok()))?;
+        snapshot.changed_since(id, &mut |zone| changed.extend(name_of(zone)))?;
         changed.into_iter().for_each(|zone| self.note(zone));
         self.last = snapshot.last()?;
         Ok(())
@@ -136,9 +136,9 @@ impl Follow {
 
     /// Says which zones have changes that can be no version, and which of them have none any more.
     pub(crate) fn note_unfit(&mut self, refused: &[Fault], say: Say<'_>) -> io::Result<()> {
-        let named = refused.iter().filter_map(|fault| Some((NameBuf::from_text(fault.zone()?).ok()?, fault)));
+        let named = refused.iter().filter_map(|fault| Some((name_of(fault.zone()?)?, fault)));
         let now: HashMap<NameBuf, String> =
-            named.map(|(zone, fault)| (zone.to_lowercase(), fault.lines().join("; "))).collect();
+            named.map(|(zone, fault)| (zone, fault.lines().join("; "))).collect();
         for zone in self.unfit.keys().filter(|zone| !now.contains_key(*zone)) {
             say(Frame::Unfit(zone.clone(), String::new()))?;
         }
@@ -224,6 +224,11 @@ impl Follow {
                 zone.is_whole = true;
                 self.note(name);
             }
+            // It may be the history alone that is broken.
+            Err(NotPushed::Fault(fault)) if fault.is_of_zone() && held.is_some() && !is_whole => {
+                zone.is_whole = true;
+                self.note(name);
+            }
             Err(NotPushed::TooLong) => {
                 let words = "a record has more octets than a message".into();
                 say(Frame::Unfit(name.clone(), words))?;
@@ -294,4 +299,9 @@ impl Follow {
     pub(crate) fn raised(&mut self, name: NameBuf) {
         self.note(name);
     }
+}
+
+/// The name of a zone, as the server knows it: in lower case, whatever escapes a row has it with.
+fn name_of(text: &str) -> Option<NameBuf> {
+    NameBuf::from_text(text).ok().map(|name| name.to_lowercase())
 }

@@ -111,8 +111,9 @@ impl Feeder {
                 Err(Over::IsAnother) | Ok(()) => continue,
                 Err(Over::Fault(fault)) => words(&fault),
             };
-            if folder != Watch::folder_of(&real) {
-                // What takes its place lies beyond what this process may see.
+            // What takes the place of the folder, or is where a link leads now, lies beyond what this process may see.
+            let is_elsewhere = std::fs::canonicalize(path).is_ok_and(|now| now.parent() != real.parent());
+            if is_elsewhere || folder != Watch::folder_of(&real) {
                 return Err(io::Error::other("the folder of the file is another one"));
             }
             pause = if began.elapsed() > PAUSES.1 { PAUSES.0 } else { pause };
@@ -164,6 +165,7 @@ impl Feeder {
         let mut watch = Watch::new(path);
         let (mut store, is_writable) = open(path)?;
         store.set_patience(PATIENCE)?;
+        store.on_progress(beat_of(self.stream.try_clone()?))?;
         // What cannot be read at all is found before anybody is told.
         store.snapshot()?.last()?;
         let identity = store.identity().to_owned();
@@ -268,6 +270,19 @@ impl Feeder {
             wait = Duration::ZERO;
         }
         Ok(())
+    }
+}
+
+/// Says that this process is there while a statement takes its time: one over all zones, or over one that is large, takes minutes where the disk is slow, and who is ended for that
+/// never comes to its end.
+fn beat_of(stream: UnixStream) -> impl FnMut() + Send + 'static {
+    let mut beaten = Instant::now();
+    move || {
+        if beaten.elapsed() >= BEAT {
+            beaten = Instant::now();
+            // Where nobody hears it the next word says so.
+            let _ = say(&stream, &[Frame::Beat]);
+        }
     }
 }
 

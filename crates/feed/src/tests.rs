@@ -29,7 +29,7 @@ fn contents(zone: &str, text: &str) -> Contents {
 
 /// A store, a feeder's list, and a server that has all that was served.
 struct Bed {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     store: Store,
     /// Another connection: what is written by it is seen as that of others.
     writer: Store,
@@ -56,19 +56,19 @@ impl Bed {
         let path = folder.path().join("zones.db");
         let writer = Store::create(&path).unwrap();
         let store = Store::open(&path, Access::Write).unwrap();
-        Bed {
-            _folder: folder,
-            store,
-            writer,
-            follow: Follow::new(Allowed::default()),
-            served: HashMap::new(),
-        }
+        Bed { folder, store, writer, follow: Follow::new(Allowed::default()), served: HashMap::new() }
     }
 
     fn put(&mut self, zone: &str, text: &str) {
         let mut writer = self.writer.writer().unwrap();
         writer.put(&contents(zone, text), None, &Meta::default()).unwrap();
         writer.commit().unwrap();
+    }
+
+    /// What no program of ours does.
+    fn sql(&self, statement: &str) {
+        let database = rusqlite::Connection::open(self.folder.path().join("zones.db")).unwrap();
+        assert!(database.execute(statement, []).unwrap() > 0);
     }
 
     fn raise(&mut self, zone: &str, above: u32) {
@@ -258,4 +258,17 @@ fn answers_of_the_server() {
     bed.follow.answer(Frame::Refused(name("a.test.")));
     assert_eq!(count(&mut bed.follow, &mut bed.store), None, "not at once");
     assert_eq!(pushed, 2);
+}
+
+/// Differences that cannot be read are not all that there is.
+#[test]
+fn history_that_is_broken() {
+    let mut bed = Bed::new();
+    bed.put("a.test.", ZONE);
+    bed.begin();
+    bed.push();
+    bed.put("a.test.", &format!("{ZONE}www 60 A 192.0.2.2\n"));
+    bed.sql("UPDATE change SET rdata = 'what?' WHERE owner = 'www.a.test.'");
+    bed.look().unwrap();
+    assert_eq!(bed.push(), [Said::Broken, whole("a.test.", 2)]);
 }

@@ -13,6 +13,9 @@ use crate::read::What;
 use crate::row::{Reader, Refusal};
 use crate::version::{COLUMNS, Kind, Version};
 
+/// Steps of SQLite from call to call: some milliseconds.
+const PROGRESS_STEPS: i32 = 100_000;
+
 /// One moment of a store.
 pub struct Snapshot<'s> {
     transaction: Transaction<'s>,
@@ -35,6 +38,15 @@ impl Store {
     /// How long this connection waits for others that write, in the place of [`crate::open::WAIT_MAX`].
     pub fn set_patience(&self, wait: Duration) -> Result<(), Fault> {
         Ok(self.database.busy_timeout(wait)?)
+    }
+
+    /// Has `each` be called again and again while statements of this connection are at work, so that it can be told that they are.
+    pub fn on_progress(&mut self, mut each: impl FnMut() + Send + 'static) -> Result<(), Fault> {
+        let go_on = move || {
+            each();
+            false
+        };
+        Ok(self.database.progress_handler(PROGRESS_STEPS, Some(go_on))?)
     }
 
     /// A number that is another one after each commit by somebody else. Asking costs next to nothing.
