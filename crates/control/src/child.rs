@@ -19,6 +19,9 @@ const SAID_OCTETS_MAX: usize = 512;
 /// How often it is looked whether it has ended, at the end.
 pub(crate) const END_PAUSE: Duration = Duration::from_millis(2);
 
+/// How long one that was killed may take to be gone: it cannot go while a disk keeps it waiting, and nobody waits for that.
+const KILLED_WAIT: Duration = Duration::from_secs(2);
+
 /// The process, ended when dropped.
 pub(crate) struct Child {
     process: Process,
@@ -65,18 +68,22 @@ impl Child {
 
     /// Ends it, if it does not end by itself in `wait`; says how.
     fn end(&mut self, wait: Duration) -> io::Result<ExitStatus> {
+        if let Some(status) = self.await_end(wait)? {
+            return Ok(status);
+        }
+        self.process.kill()?;
+        self.await_end(KILLED_WAIT)?.ok_or(io::ErrorKind::TimedOut.into())
+    }
+
+    fn await_end(&mut self, wait: Duration) -> io::Result<Option<ExitStatus>> {
         let until = Instant::now() + wait;
         loop {
-            if let Some(status) = self.process.try_wait()? {
+            let status = self.process.try_wait()?;
+            if status.is_some() || until <= Instant::now() {
                 return Ok(status);
-            }
-            if until <= Instant::now() {
-                break;
             }
             std::thread::sleep(END_PAUSE);
         }
-        self.process.kill()?;
-        self.process.wait()
     }
 
     /// How it has ended, where it says nothing any more; `wait`: how long it may take to end.

@@ -145,12 +145,16 @@ impl Requests {
             Err(refusal) if refusal.rcode == rcode::REFUSED => Ok(()),
             other => other,
         };
-        let of_store =
-            |rcode, ede| Refusal { rcode, ede: Some(ede), why: "the zone is of a store", is_ours: true };
+        let of_store = || Refusal {
+            rcode: rcode::REFUSED,
+            ede: Some(ede::PROHIBITED),
+            why: "the zone is of a store",
+            is_ours: true,
+        };
         let may_be_primary = may_be_primary.and_then(|()| match self.stores.has(request.name()) {
-            Some(false) => Ok(()),
-            Some(true) => Err(of_store(rcode::REFUSED, ede::PROHIBITED)),
-            None => Err(of_store(rcode::SERVFAIL, ede::OTHER)),
+            Some(true) => Err(of_store()),
+            // Where it cannot be said at once the thread of secondaries says that it is none of these: a primary of others is not to hear that its NOTIFY came to nothing.
+            Some(false) | None => Ok(()),
         });
         let may_be_primary = may_be_primary.and_then(|()| match self.secondaries.is_running() {
             true => Ok(()),
