@@ -47,7 +47,7 @@ pub(crate) use claims::Claim;
 pub(crate) use lost::watch;
 pub(crate) use members::Act;
 pub(crate) use resting::{LookedThrough, Still};
-pub(crate) use said::By;
+pub(crate) use said::{By, Said};
 pub(crate) use tallied::ZoneNumbers;
 pub(crate) use zones::{Zones, is_beside_text};
 

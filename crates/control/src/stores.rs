@@ -40,7 +40,7 @@ use wire::{Name, NameBuf};
 
 use self::followed::Followed;
 use self::lines::Place;
-use self::losses::Losses;
+use self::losses::{Lines, Losses};
 use self::owned::Owned;
 use self::tell::Tell;
 use crate::controller::Controller;
@@ -64,6 +64,8 @@ pub(crate) struct Stores {
     /// Whether what is stored is shown: before, it is not known which versions are served.
     is_loaded: AtomicBool,
     is_ending: AtomicBool,
+    /// Zones that others have since before this start, and that the log may have as they were.
+    taken: Mutex<HashSet<NameBuf>>,
     /// Read by who serves what came.
     serving: RwLock<()>,
     threads: Mutex<Vec<(StoreName, JoinHandle<()>)>>,
@@ -117,6 +119,8 @@ struct About {
     /// Whether these wait, as they are more than may go.
     waits: bool,
     losses: Losses,
+    /// Lines of the log of what its feeder says.
+    lines: Lines,
     /// The version that was served last.
     last: Option<(NameBuf, u32, u64)>,
     /// Versions that were served since the start.
@@ -150,6 +154,7 @@ impl Stores {
             owner: OnceLock::new(),
             is_loaded: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
+            taken: Mutex::named("zones taken from stores", HashSet::new()),
             serving: RwLock::named("serving what stores have", ()),
             threads: Mutex::named("threads of stores", Vec::new()),
             started: Instant::now(),
@@ -167,6 +172,11 @@ impl Stores {
             return Some(false);
         }
         Some(self.state.try_read()?.owned.of(zone).is_some())
+    }
+
+    /// Whether a zone was a store's before this start, and is another owner's now.
+    pub(crate) fn was_taken(&self, zone: &Name) -> bool {
+        self.taken.lock().contains(&zone.to_lowercase())
     }
 
     /// Has nothing that comes be served until what this gives is dropped, as another server is to take over that does not hear of it.
@@ -224,6 +234,11 @@ impl About {
         self.served += 1;
     }
 
+    /// Ends what is said to its feeder, if there is one, which ends that too.
+    fn hang_up(&self) {
+        self.tell.iter().for_each(Tell::hang_up);
+    }
+
     /// Zones that would be lost.
     fn losses(&self) -> usize {
         self.gone.len() + self.back.len()
@@ -268,6 +283,8 @@ impl Stores {
     /// Ends all threads and feeders; waits for that. What is on its way comes again at the next start.
     pub(crate) fn stop(&self) {
         self.is_ending.store(true, Ordering::SeqCst);
+        // Who waits until its feeder listens would do so for as long as that likes.
+        self.state.read().stores.iter().for_each(|store| store.about.hang_up());
         for (_, thread) in std::mem::take(&mut *self.threads.lock()) {
             thread.thread().unpark();
             // What it had to say of a panic it has said.

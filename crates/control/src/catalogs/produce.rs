@@ -219,7 +219,7 @@ impl Controller {
         }
         let pack = pack(name, &records).and_then(Arc::into_inner).ok_or("it cannot be built")?;
         let stored = store(self.writable_folder(), pack);
-        match self.take_transferred(name, (stored, 0), Findings::default(), true) {
+        match self.take_transferred((name, None), (stored, 0), Findings::default(), true) {
             true => {
                 let members = members.len();
                 tracing::info!(zone = %name, members, "catalog {name}: made, with {}", count(members, "member"));

@@ -1,6 +1,7 @@
 //! Zones that catalogs list (RFC 9432): they come and go while the server runs, as their catalogs say.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use wire::{Name, NameBuf};
@@ -72,8 +73,8 @@ impl Controller {
 
     /// Adds the zones of stores and the members of catalogs to what settings and commands want.
     pub(super) fn add_members(&self, changing: &Changing, wanted: &mut WantedZones, said: &mut Said) {
-        let mut reset = self.settle_stores(changing, wanted);
-        reset.extend(self.settle_catalogs(changing, wanted));
+        self.settle_stores(changing, wanted, said);
+        let reset = self.settle_catalogs(changing, wanted);
         if !reset.is_empty() {
             self.forget_members(reset.iter().map(|name| &**name), said);
             self.secondaries.forget(reset.iter().map(|name| name.to_lowercase()).collect());
@@ -216,6 +217,16 @@ impl Controller {
             self.forget_members(reset.into_iter(), said);
             self.store_gone();
         }
+    }
+
+    /// Forgets the data of zones of which there will be others, also where nothing is shown of them yet, and keeps that on the disk.
+    pub(crate) fn forget_data(&self, names: &HashSet<NameBuf>, said: &mut Said) {
+        self.forget_members(names.iter().map(|name| &**name), said);
+        self.secondaries.forget(names.iter().map(|name| name.to_lowercase()).collect());
+        let mut zones = self.zones.write();
+        names.iter().for_each(|name| zones.gone.add(name));
+        drop(zones);
+        self.store_gone();
     }
 
     /// The serial of a zone that has data.

@@ -108,11 +108,11 @@ impl Controller {
         source.is_some_and(|source| zones.sources.is_without_file(source))
     }
 
-    /// Serves what a primary has sent. `number`: of the zone in the pack, which is stored if that can be. `persists`: whether it is to be.
-    /// Says whether there is such a zone still.
+    /// Serves what a primary, or a store, has sent. `from`: that store. `number`: of the zone in the pack, which is stored if that can be. `persists`: whether it is to be.
+    /// Says whether there is such a zone still, and it is of that store still, or of none.
     pub(crate) fn take_transferred(
         &self,
-        name: &Name,
+        (name, from): (&Name, Option<StoreName>),
         (pack, number): (Arc<StoredPack>, u32),
         findings: Findings,
         persists: bool,
@@ -153,7 +153,9 @@ impl Controller {
             });
             let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
             let source = awaited.or(slot.map(|slot| zones.kept(slot).source));
-            if source.is_none_or(|source| !zones.sources.is_without_file(source)) {
+            let is_from =
+                |source| zones.sources.is_without_file(source) && zones.sources.incoming(source) == from;
+            if !source.is_some_and(is_from) {
                 return false;
             }
             // What packs of the folder have of it is from before, and must not be what the next start begins with.

@@ -113,7 +113,8 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let (mut zones, mut removed) = (HashMap::with_capacity(begun.len()), Vec::new());
     for (name, Begun { mut zone, base }) in begun {
         // Who is in no list any more was taken out while there was no server, and may have been for some only.
-        if are_listed && !controller.is_listed(&name) {
+        // The same of what a store had to say of a zone that is not its own any more.
+        if are_listed && !controller.is_listed(&name) || controller.stores.was_taken(&name) {
             removed.push(name);
             continue;
         }

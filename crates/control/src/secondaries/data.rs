@@ -181,7 +181,7 @@ fn take_whole(controller: &Controller, whole: Vec<Whole>, persists: bool, tell: 
         {
             let stored = stored.as_ref().filter(|_| !tell.former.has(job.zone));
             let is_served = stored.zip(number).is_some_and(|(pack, number)| {
-                controller.take_transferred(&zone, (Arc::clone(pack), number), findings, persists)
+                controller.take_transferred((&zone, None), (Arc::clone(pack), number), findings, persists)
             });
             let answer = match is_served {
                 true => Answer::Transferred { soa, expire },

@@ -79,15 +79,29 @@ impl Followed {
         versions.iter().find(|(own, _)| *own == serial).map(|(_, mark)| *mark)
     }
 
-    /// Notes a version that is about to be served.
-    pub(super) fn note(&mut self, place: Option<&Place>, zone: &Name, (serial, mark): (u32, Mark)) {
+    /// Notes a version that is about to be served in the place of the one of serial `served`, which stays known however often that comes to nothing.
+    pub(super) fn note(
+        &mut self,
+        place: Option<&Place>,
+        (zone, served): (&Name, Option<u32>),
+        (serial, mark): (u32, Mark),
+    ) {
         if self.mark(zone, serial) == Some(mark) {
             return;
         }
         let zone = zone.to_lowercase();
-        let line = format!("{zone} {serial} {mark}\n");
-        self.put(zone, (serial, mark));
-        self.keep(place, &line);
+        let oldest = self
+            .zones
+            .get(&zone)
+            .filter(|versions| versions.len() == VERSIONS_MAX)
+            .map(|versions| versions[0]);
+        let again = oldest.filter(|(oldest, _)| Some(*oldest) == served);
+        let mut lines = String::new();
+        for (serial, mark) in again.into_iter().chain([(serial, mark)]) {
+            let _ = writeln!(lines, "{zone} {serial} {mark}");
+            self.put(zone.clone(), (serial, mark));
+        }
+        self.keep(place, &lines);
     }
 
     /// Forgets zones.
@@ -103,13 +117,17 @@ impl Followed {
 
     /// Keeps lines; what cannot be kept costs that its zones are compared as a whole after the next start.
     fn keep(&mut self, place: Option<&Place>, lines: &str) {
+        if lines.is_empty() {
+            return;
+        }
         let Some(place) = place else { return self.file.tear() };
-        let kept = match self.file.is_due(VERSIONS_MAX * self.zones.len()) {
-            true => {
+        let kept = match (self.file.is_given_up(), self.file.is_due(VERSIONS_MAX * self.zones.len())) {
+            (Some(error), _) => Err(error),
+            (None, true) => {
                 let lines = self.lines();
                 self.file.write_anew(place, &lines)
             }
-            false => self.file.append(place, lines, false),
+            (None, false) => self.file.append(place, lines, false),
         };
         if let Err(error) = kept {
             tracing::debug!(%error, "{}: {}", NAMES.name, crate::text::cannot("write", &error));
@@ -159,17 +177,33 @@ mod tests {
         let zone = NameBuf::from_text("A.example").unwrap();
         let (mut followed, _) = Followed::read(&place).unwrap();
         for serial in 1..=5 {
-            followed.note(Some(&place), &zone, (serial, mark(serial as u8)));
+            followed.note(Some(&place), (&zone, None), (serial, mark(serial as u8)));
         }
         // Another version of the same serial takes the place of the one before.
-        followed.note(Some(&place), &zone, (5, mark(55)));
+        followed.note(Some(&place), (&zone, None), (5, mark(55)));
         let other = NameBuf::from_text("other.example").unwrap();
-        followed.note(Some(&place), &other, (9, mark(9)));
+        followed.note(Some(&place), (&other, None), (9, mark(9)));
         followed.strike(Some(&place), [&*other].into_iter());
         let (again, found) = Followed::read(&place).unwrap();
         assert_eq!((found.unreadable, again.mark(&other, 9)), (0, None));
         let marks: Vec<_> = (1..=6).map(|serial| again.mark(&zone, serial)).collect();
         assert_eq!(marks, [None, None, None, Some(mark(4)), Some(mark(55)), None]);
+    }
+
+    /// What comes to nothing, again and again, leaves it known which version is served.
+    #[test]
+    fn what_is_served_stays_known() {
+        let disk = Simulated::new(1);
+        let place = place(&disk);
+        let zone = NameBuf::from_text("a.example").unwrap();
+        let mut followed = Followed::default();
+        for serial in 1..=9 {
+            followed.note(Some(&place), (&zone, Some(1)), (serial, mark(serial as u8)));
+        }
+        let (again, _) = Followed::read(&place).unwrap();
+        for followed in [followed, again] {
+            assert_eq!((followed.mark(&zone, 1), followed.mark(&zone, 9)), (Some(mark(1)), Some(mark(9))));
+        }
     }
 
     /// What was not synced may be gone or torn, and then nothing wrong is read.
@@ -181,7 +215,7 @@ mod tests {
             let mut followed = Followed::default();
             for number in 0..200u32 {
                 let zone = NameBuf::from_text(&format!("z{}.example", number % 20)).unwrap();
-                followed.note(Some(&before), &zone, (number, mark(number as u8)));
+                followed.note(Some(&before), (&zone, None), (number, mark(number as u8)));
                 if number == 100 {
                     followed.sync();
                 }
@@ -204,7 +238,7 @@ mod tests {
         let zone = NameBuf::from_text("a.example").unwrap();
         let mut followed = Followed::default();
         for serial in 0..10_000 {
-            followed.note(Some(&place), &zone, (serial, mark(1)));
+            followed.note(Some(&place), (&zone, None), (serial, mark(1)));
         }
         let lines =
             disk.content("packs/followed".as_ref()).unwrap().iter().filter(|octet| **octet == b'\n').count();

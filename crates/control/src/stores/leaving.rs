@@ -1,6 +1,5 @@
 //! Zones that a store has no more, or older ones of: they stay until it is clear that this is meant.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use feed::frame::Frame;
@@ -24,7 +23,7 @@ impl Session {
             about.back.entry(zone.clone()).or_insert_with(Instant::now);
             is_new
         });
-        if is_new == Some(true) {
+        if is_new == Some(true) && self.may_say() {
             tracing::warn!(%zone, serial, "zone {zone}: store {} went back: it has serial {serial}, or another version of it, and what is served stays for {} s", self.key.0, SETTLE.as_secs());
         }
     }
@@ -48,15 +47,16 @@ impl Session {
         let weighed = self.controller.stores.with(self.key, |store, owned, _| {
             let held = store.number.map_or(0, |number| owned.count(number));
             let about = &mut store.about;
-            // Of those that went back the ones that have done so for long enough.
-            let settled = about.back.iter().filter(|(_, since)| since.elapsed() >= SETTLE);
-            let back: HashSet<NameBuf> = settled.map(|(zone, _)| zone.clone()).collect();
-            let losses = about.gone.len() + back.len();
+            // Of those that went back the ones that have done so for long enough; none of a store that cannot be written, as it gives them no other serials.
+            let (now, may_raise) = (Instant::now(), !about.is_read_only);
+            let is_settled = |since: &Instant| may_raise && now.saturating_duration_since(*since) >= SETTLE;
+            let losses = about.gone.len() + about.back.values().filter(|since| is_settled(since)).count();
             if losses == 0 || about.losses.allow(store.terms.remove_max, losses, held, seconds) {
                 about.waits = false;
                 let gone: Vec<NameBuf> = std::mem::take(&mut about.gone).into_iter().collect();
-                about.back.retain(|zone, _| !back.contains(zone));
-                return Ok((gone, back.into_iter().collect()));
+                let back =
+                    about.back.extract_if(|_, since| is_settled(since)).map(|(zone, _)| zone).collect();
+                return Ok((gone, back));
             }
             Err((!std::mem::replace(&mut about.waits, true), losses, held))
         });

@@ -11,6 +11,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use journal::disk::{Disk, File};
 
@@ -20,6 +21,9 @@ use crate::disk::replace;
 const OCTETS_MAX: u64 = 1 << 30;
 /// Lines that may be old in any case: a short file is not worth writing anew.
 const OLD_LINES_MIN: usize = 1_024;
+
+/// A file that cannot be written anew is left alone for so long: on a full disk each line that is to be kept would have all others be written in vain.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// What a file is called, and how it begins.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +62,14 @@ pub(super) struct LinesFile {
     lines: usize,
     /// Whether it must be written anew, as it does not have what it should.
     is_torn: bool,
+    /// When that could not be done last, and why.
+    failed: Option<(Instant, io::ErrorKind)>,
 }
 
 impl LinesFile {
     /// One that is not there.
     pub(super) fn new(names: Names) -> LinesFile {
-        LinesFile { names, file: None, octets: 0, lines: 0, is_torn: false }
+        LinesFile { names, file: None, octets: 0, lines: 0, is_torn: false, failed: None }
     }
 
     /// Hands over each line; `each` says whether it is one.
@@ -76,8 +82,12 @@ impl LinesFile {
         let octets = match read_all(&*place.disk, &place.folder.join(names.name)) {
             Ok(octets) => octets,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((lines, found)),
-            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return lines.set_aside(place),
-            Err(error) => return Err(error),
+            // What was not read is not written over, nor into.
+            Err(error) => {
+                tracing::error!(%error, "{}: {}", names.name, crate::text::cannot("read", &error));
+                lines.is_torn = true;
+                return lines.set_aside(place);
+            }
         };
         let mut parts = octets.split_inclusive(|octet| *octet == b'\n');
         match parts.next() {
@@ -120,6 +130,11 @@ impl LinesFile {
     /// Notes that the file does not have what it should.
     pub(super) fn tear(&mut self) {
         self.is_torn = true;
+    }
+
+    /// Why nothing can be kept for now, as it could not be a moment ago.
+    pub(super) fn is_given_up(&self) -> Option<io::Error> {
+        self.failed.filter(|(at, _)| at.elapsed() < AGAIN).map(|(_, kind)| kind.into())
     }
 
     /// Whether it is to be written anew; `live`: lines that it would have then.
@@ -177,7 +192,9 @@ impl LinesFile {
         let text = format!("{}\n{lines}", self.names.head);
         let (path, temporary) = (place.folder.join(self.names.name), place.folder.join(self.names.temporary));
         let written = replace(&*place.disk, &path, &temporary, text.as_bytes());
-        self.is_torn |= written.is_err();
+        if let Err(error) = &written {
+            (self.is_torn, self.failed) = (true, Some((Instant::now(), error.kind())));
+        }
         written?;
         *self = LinesFile {
             octets: text.len() as u64,

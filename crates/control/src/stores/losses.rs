@@ -1,4 +1,4 @@
-//! How many zones of a store may go in an hour without anybody's word.
+//! How many zones of a store may go in an hour without anybody's word, and how many lines the log is told in a minute.
 
 use transfer::catalog_zone::RemoveMax;
 
@@ -31,9 +31,40 @@ impl Losses {
     }
 }
 
+/// Lines of the log in a minute that are of what a feeder says: a database can have any number of zones that are wrong, and a feeder that was taken over any number of
+/// words. Some screens of them say what kind of thing is wrong.
+const LINES_A_MINUTE: u32 = 200;
+
+/// Lines of a minute.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lines {
+    /// Which minute.
+    minute: u64,
+    said: u32,
+}
+
+impl Lines {
+    /// Whether one more may be said, and whether it is the first that may not. `now`: seconds of a clock that only goes forwards.
+    pub(super) fn may(&mut self, now: u64) -> (bool, bool) {
+        if self.minute != now / 60 {
+            *self = Lines { minute: now / 60, said: 0 };
+        }
+        self.said = self.said.saturating_add(1);
+        (self.said <= LINES_A_MINUTE, self.said == LINES_A_MINUTE + 1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_a_minute() {
+        let mut lines = Lines::default();
+        assert!((0..LINES_A_MINUTE).all(|_| lines.may(59) == (true, false)));
+        assert_eq!((lines.may(59), lines.may(59)), ((false, true), (false, false)));
+        assert_eq!(lines.may(60), (true, false));
+    }
 
     #[test]
     fn losses_of_an_hour_add_up() {

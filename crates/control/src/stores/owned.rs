@@ -16,6 +16,7 @@ use std::io;
 
 use wire::{Name, NameBuf};
 
+use super::StoreName;
 use super::lines::{Found, LinesFile, Names, Place};
 
 const NAMES: Names =
@@ -121,11 +122,23 @@ impl Owned {
         self.zones.iter().map(|(zone, number)| (zone, *number))
     }
 
-    /// The store that a section is of.
-    pub(super) fn section(&self, name: &str, url: &str) -> Option<u8> {
-        let known = || (0..).zip(&self.known);
-        let named = known().find(|(_, known)| *known.name == *name);
-        named.or_else(|| known().find(|(_, known)| *known.url == *url)).map(|(number, _)| number)
+    /// The stores that sections are of, each of one at most: by their addresses and, where nothing was at that, by their names.
+    pub(super) fn sections(&self, sections: &[(StoreName, String)]) -> Vec<Option<u8>> {
+        let mut numbers = vec![None; sections.len()];
+        self.find(&mut numbers, |at, known| *known.url == *sections[at].1);
+        self.find(&mut numbers, |at, known| *known.name == *sections[at].0.as_str());
+        numbers
+    }
+
+    /// Gives sections that have no store the first, of those that no section has, of which `is_it` says that it is theirs.
+    fn find(&self, numbers: &mut [Option<u8>], is_it: impl Fn(usize, &Known) -> bool) {
+        for at in 0..numbers.len() {
+            if numbers[at].is_none() {
+                let mut known = (0..).zip(&self.known);
+                let own = known.find(|(number, known)| !numbers.contains(&Some(*number)) && is_it(at, known));
+                numbers[at] = own.map(|(number, _)| number);
+            }
+        }
     }
 
     /// The number of the store with this identity.
@@ -195,12 +208,13 @@ impl Owned {
             }
             return;
         };
-        let kept = match self.file.is_due(self.known.len() + self.zones.len()) {
-            true => {
+        let kept = match (self.file.is_given_up(), self.file.is_due(self.known.len() + self.zones.len())) {
+            (Some(error), _) => Err(error),
+            (None, true) => {
                 let lines = self.lines();
                 self.file.write_anew(place, &lines)
             }
-            false => self.file.append(place, lines, true),
+            (None, false) => self.file.append(place, lines, true),
         };
         let problem = kept.err().map(|error| {
             let path = place.folder.join(NAMES.name);
@@ -287,10 +301,28 @@ mod tests {
         assert_eq!(zones(&again), ["0 z1.example.", "1 z3.example."]);
         assert_eq!((found.lines, found.unreadable), (6, 0));
         assert_eq!((again.count(0), again.count(1), again.of(&name(3))), (1, 1, Some(1)));
-        // By its name, or by its address.
-        assert_eq!(again.section("a", "sqlite:/other"), Some(0));
-        assert_eq!(again.section("renamed", "sqlite:/a path/b"), Some(1));
-        assert_eq!((again.section("c", "sqlite:/c"), again.with_identity("f")), (None, Some(1)));
+        assert_eq!(again.with_identity("f"), Some(1));
+        // By their addresses, or by their names.
+        let sections = |sections: &[(&str, &str)]| {
+            let named =
+                |(name, path): &(&str, &str)| (StoreName::new(name).unwrap(), format!("sqlite:/{path}"));
+            again.sections(&sections.iter().map(named).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            sections(&[("a", "other"), ("renamed", "a path/b"), ("c", "c")]),
+            [Some(0), Some(1), None]
+        );
+        assert_eq!(
+            sections(&[("a", "a path/b"), ("b", "a path/a")]),
+            [Some(1), Some(0)],
+            "names that were exchanged"
+        );
+        assert_eq!(
+            sections(&[("a", "new"), ("old", "a path/a")]),
+            [None, Some(0)],
+            "one that has the name of another"
+        );
+        assert_eq!(sections(&[("a", "a path/b")]), [Some(1)]);
     }
 
     /// Whatever a crash leaves, at any call: what was acknowledged is there, and of what was not nothing but whole lines.
@@ -321,7 +353,7 @@ mod tests {
             let is_next = found != acknowledged && last <= 1;
             assert!(found == acknowledged || is_next, "{calls}: {found:?}, acknowledged {acknowledged:?}");
             // And it goes on.
-            again.note(Some(&after), again.section("a", ""), known("a"));
+            again.note(Some(&after), again.with_identity(&known("a").identity), known("a"));
             again.add(Some(&after), 0, [&*name(99)].into_iter());
             let expected = zones(&again);
             let (once_more, found) = Owned::read(&after).unwrap();

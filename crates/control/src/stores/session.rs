@@ -14,7 +14,7 @@ use super::incoming::{Came, Means, Push};
 use super::leaving::SETTLE;
 use super::owned::Known;
 use super::settle::escaped;
-use super::take::Batch;
+use super::take::{Batch, UnderWay};
 use super::tell::{Line, Tell};
 use super::{About, Stands, StoreName};
 use crate::controller::Controller;
@@ -26,6 +26,10 @@ const TURN: Duration = Duration::from_millis(100);
 const BATCH_WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 /// A feeder that has said nothing for so long, and has not said that it is there either, is ended, and another one started.
 const SILENCE: Duration = Duration::from_secs(120);
+/// From one time that the file was opened to the next, at least; the feeder itself looks once a second whether it is another one.
+const OPENED_PAUSE: Duration = Duration::from_secs(1);
+/// As much of the words of a feeder is kept for each zone and shown: some rows, and why they are none.
+const SHOWN_OCTETS_MAX: usize = 1_024;
 /// Zones that the feeder is told of at a time.
 const HELD_A_TIME: usize = 1_000;
 
@@ -52,11 +56,13 @@ pub(super) struct Session {
     /// What pushes may take.
     means: Means,
     push: Option<Push>,
+    pub(super) under_way: Arc<UnderWay>,
     pub(super) batch: Batch,
     /// Zones that are gone, of the look that is under way.
     pub(super) gone: HashSet<NameBuf>,
     /// The database that the feeder has opened, and whether it was told what is held.
     opened: Option<(String, bool)>,
+    opened_at: Option<Instant>,
 }
 
 impl Session {
@@ -93,9 +99,11 @@ impl Session {
             heard: Instant::now(),
             means,
             push: None,
+            under_way: Arc::default(),
             batch: Batch::default(),
             gone: HashSet::new(),
             opened: None,
+            opened_at: None,
         })
     }
 
@@ -106,9 +114,24 @@ impl Session {
 
     /// Until the feeder ends, or is to.
     pub(super) fn run(mut self) -> Ended {
+        let ended = self.converse();
+        // Others have this end too, and it is to see that it is over.
+        self.line.hang_up();
+        match ended {
+            Ended::Fault(_) if !self.is_wanted() => Ended::NotWanted,
+            ended => ended,
+        }
+    }
+
+    /// Whether the settings have the store as it was begun, and the server does not end.
+    fn is_wanted(&self) -> bool {
+        self.controller.stores.generation(self.key.0) == Some(self.key.1)
+    }
+
+    fn converse(&mut self) -> Ended {
         let mut looked = Instant::now();
         loop {
-            if self.controller.stores.generation(self.key.0) != Some(self.key.1) {
+            if !self.is_wanted() {
                 return Ended::NotWanted;
             }
             if self.controller.upgrade.handed_to().is_some() {
@@ -163,12 +186,17 @@ impl Session {
             Frame::Opened { identity, is_writable } => {
                 // It is a word of a file.
                 Mark::from_text(&identity).ok_or(io::ErrorKind::InvalidData)?;
+                // Telling what is held goes over all zones, and others wait for the lock of that.
+                let early =
+                    self.opened_at.map_or(Duration::ZERO, |at| OPENED_PAUSE.saturating_sub(at.elapsed()));
+                std::thread::sleep(early);
+                self.opened_at = Some(Instant::now());
                 self.forget_pushes();
                 self.about(|about| {
                     about.begin_anew();
                     about.is_read_only = !is_writable;
                 });
-                if !is_writable {
+                if !is_writable && self.may_say() {
                     tracing::warn!(
                         "store {}: it cannot be written by the server's user: what others change by plain SQL is served once `zonda store history` has made versions of it",
                         self.key.0
@@ -178,14 +206,16 @@ impl Session {
                 self.go(&identity)?;
             }
             Frame::Beat => {}
-            Frame::Away(words) => self.away(shown(words)),
-            Frame::Unconfined => tracing::warn!(
+            Frame::Away(words) => self.away(shown(&words)),
+            Frame::Unconfined if self.may_say() => tracing::warn!(
                 "Landlock cannot be had here: the feeder of store {} could do what the server's user may",
                 self.key.0
             ),
+            Frame::Unconfined => {}
             // What comes before it was told what is held is no word.
             _ if !matches!(self.opened, Some((_, true))) => return Err(io::ErrorKind::InvalidData.into()),
             Frame::Begin { zone, from, to } => {
+                self.is_there(&zone);
                 self.push = Some(Push::begin((zone, from, to), &self.means));
             }
             Frame::Message(octets) => self.push.as_mut().ok_or(io::ErrorKind::InvalidData)?.message(&octets),
@@ -196,13 +226,24 @@ impl Session {
             Frame::Broken => drop(self.push.take()),
             // Of zones that are not its own nothing is kept.
             Frame::Gone(zone) if self.is_ours(&zone) => drop(self.gone.insert(zone)),
-            Frame::Back(zone, serial) if self.is_ours(&zone) => self.went_back(&zone, serial),
+            Frame::Back(zone, serial) if self.is_ours(&zone) => {
+                self.is_there(&zone);
+                self.went_back(&zone, serial);
+            }
             Frame::Gone(_) | Frame::Back(..) => {}
-            Frame::Unfit(zone, words) => self.unfit(zone, shown(words)),
+            // It may have zones that are not to be served.
+            Frame::Unfit(zone, _) if !self.terms.zones.allows(&zone) => {}
+            Frame::Unfit(zone, words) => self.unfit(zone, shown(&words)),
             Frame::Looked => self.looked(),
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
         Ok(())
+    }
+
+    /// A zone is in the store, whatever was said before: it may have come back since.
+    fn is_there(&mut self, zone: &NameBuf) {
+        self.gone.remove(zone);
+        self.about(|about| about.gone.remove(zone));
     }
 
     /// What was on its way is forgotten by both.
@@ -257,7 +298,7 @@ impl Session {
     fn is_another(&self, identity: &str) {
         let stands = Stands::Another(identity.to_owned());
         let was = self.about(|about| std::mem::replace(&mut about.stands, stands.clone()));
-        if was.is_some_and(|was| was != stands) {
+        if was.is_some_and(|was| was != stands) && self.may_say() {
             let name = self.key.0;
             tracing::error!(
                 "store {name}: another database is at its address (identity {identity}); its zones are served as they are until `zonda ctl store confirm {name}`"
@@ -299,10 +340,24 @@ impl Session {
         });
         match was {
             Some(Stands::Away(before, _)) if before == words => {}
+            Some(_) if !self.may_say() => {}
             Some(_) if words.is_empty() => tracing::info!("store {name}: it can be read again"),
             Some(_) => tracing::error!("store {name}: {words}; its zones are served as they are"),
             None => {}
         }
+    }
+
+    /// Whether one more line of the log may be of what the feeder says; what is not said there is told by `zonda ctl store`.
+    pub(super) fn may_say(&self) -> bool {
+        let now = self.controller.stores.seconds();
+        let (may, is_first) = self.about(|about| about.lines.may(now)).unwrap_or_default();
+        if is_first {
+            let name = self.key.0;
+            tracing::warn!(
+                "store {name}: more is wrong than the log is told in a minute; `zonda ctl store show {name}`"
+            );
+        }
+        may
     }
 
     /// Whether a zone is of this store.
@@ -320,7 +375,7 @@ impl Session {
 
     /// Notes and says why a zone is not served as the store has it.
     pub(super) fn refuse(&self, zone: NameBuf, why: String) {
-        if self.about(|about| about.refuse(zone.clone(), why.clone())) == Some(true) {
+        if self.about(|about| about.refuse(zone.clone(), why.clone())) == Some(true) && self.may_say() {
             let stays = match self.controller.serial_of(&zone) {
                 Some(serial) => format!("serial {serial} stays"),
                 None => "it is not served".into(),
@@ -336,7 +391,12 @@ impl Session {
             return self.refused(zone, "its name is none of those in `zones`".into());
         }
         match (push.finish(), from) {
-            (Err(why), _) => self.refused(zone, why),
+            // As of a primary whose differences are none: all of it, which says what is wrong if that is not right either.
+            (Err(why), Some(_)) => {
+                tracing::debug!(%zone, "zone {zone}: what has changed in store {} cannot be read: {why}; all of it is asked for", self.key.0);
+                self.reply(Frame::Whole(zone));
+            }
+            (Err(why), None) => self.refused(zone, why),
             (Ok(Came::Changes(changes)), Some(from)) => self.take_changes(zone, (from, to), changes),
             (Ok(Came::Changes(_)), None) => self.refused(zone, "differences that begin nowhere".into()),
             (Ok(Came::Whole(contents, out_of_zone)), _) => {
@@ -357,7 +417,29 @@ impl Session {
     }
 }
 
-/// Words of another process, as they can be shown.
-fn shown(words: String) -> String {
-    if words.chars().any(char::is_control) { words.escape_debug().to_string() } else { words }
+/// Words of another process, as they can be shown: what is not printable, or has a terminal write in another direction, is escaped, and more than helps is left out.
+fn shown(words: &str) -> String {
+    let mut text = String::new();
+    for letter in words.chars() {
+        match letter {
+            '"' | '\'' | '\\' => text.push(letter),
+            _ => text.extend(letter.escape_debug()),
+        }
+        if text.len() >= SHOWN_OCTETS_MAX {
+            return text + "...";
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_others_are_shown_as_text() {
+        assert_eq!(shown("row \"a\\b\" isn't: \u{fc}"), "row \"a\\b\" isn't: \u{fc}");
+        assert_eq!(shown("\u{1b}[2J\n\u{202e}x"), "\\u{1b}[2J\\n\\u{202e}x");
+        assert!(shown(&"\0".repeat(4_096)).len() < SHOWN_OCTETS_MAX + 10);
+    }
 }

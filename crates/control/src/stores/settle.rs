@@ -8,25 +8,24 @@ use feed::frame::Frame;
 use wire::{Name, NameBuf};
 
 use super::followed::Followed;
-use super::lines::Found;
+use super::lines::{Found, Place};
 use super::owned::Owned;
 use super::tell::Tell;
-use super::{About, State, Store, place};
-use crate::controller::{Changing, Controller};
+use super::{About, State, Store, StoreName, place};
+use crate::controller::{Changing, Controller, Said};
 use crate::settings::StoreTerms;
 use crate::sources::Sources;
 use crate::text::count;
 use crate::wanted::WantedZones;
 
 impl Controller {
-    /// Adds the zones of stores to what settings and commands want. Returns those that are wanted by these and were a store's until now: their data are to be forgotten.
-    pub(crate) fn settle_stores(&self, changing: &Changing, wanted: &mut WantedZones) -> Vec<NameBuf> {
+    /// Adds the zones of stores to what settings and commands want. The data of those that these have, and that were a store's until now, are forgotten.
+    pub(crate) fn settle_stores(&self, changing: &Changing, wanted: &mut WantedZones, said: &mut Said) {
         let terms = changing.settings.stores();
-        let place = self.place_of_stores();
         let mut locked = self.stores.state.write();
         let state = &mut *locked;
-        if !state.is_read {
-            state.is_read = true;
+        let is_first = !std::mem::replace(&mut state.is_read, true);
+        if is_first {
             self.read_files(state);
         }
         self.stores.is_any.store(!terms.is_empty(), Ordering::Relaxed);
@@ -38,23 +37,43 @@ impl Controller {
                 names.filter(|name| state.owned.of(name).is_some()).map(Name::to_lowercase).collect()
             }
         };
-        let mut struck = Vec::new();
+        let mut left = Vec::new();
         for (zone, number) in state.owned.iter() {
             let store = state.stores.iter().find(|store| store.number == Some(number));
-            match store.filter(|store| store.terms.zones.allows(zone) && !own.contains(zone)) {
+            match store.filter(|store| store.terms.zones.allows(zone)) {
+                _ if own.contains(zone) => {}
                 Some(store) => wanted.push(zone, store.source),
-                None => struck.push(zone.clone()),
+                None => left.push(zone.clone()),
             }
         }
-        state.owned.strike(place.as_ref(), struck.iter().map(|zone| &**zone));
-        state.followed.strike(place.as_ref(), struck.iter().map(|zone| &**zone));
         // What was refused may be another owner's no more.
         let tells: Vec<Tell> = state.stores.iter().filter_map(|store| store.about.tell.clone()).collect();
         drop(locked);
+        self.strike(left.iter(), self.place_of_stores().as_ref());
+        self.take_from_stores(own, is_first, said);
         tells.iter().for_each(|tell| tell.say(Frame::Again));
         self.stores.start_threads();
-        struck.retain(|zone| own.contains(zone));
-        struck
+    }
+
+    /// Forgets the data of zones that settings or commands have from now on, then whose they were. A crash in between has this be done once more; the other way round the next start would
+    /// take what packs and log have of them for the new owner's. `is_first`: at a start the log is still to be read, and its end has to be on the disk first.
+    fn take_from_stores(&self, taken: HashSet<NameBuf>, is_first: bool, said: &mut Said) {
+        if taken.is_empty() {
+            return;
+        }
+        self.forget_data(&taken, said);
+        let place = if is_first { None } else { self.place_of_stores() };
+        self.strike(taken.iter(), place.as_ref());
+        if is_first {
+            *self.stores.taken.lock() = taken;
+        }
+    }
+
+    /// Zones are of no store any more. Without `place` the files have that later ([`Owned::mend`]).
+    fn strike<'n>(&self, zones: impl Iterator<Item = &'n NameBuf> + Clone, place: Option<&Place>) {
+        let mut state = self.stores.state.write();
+        state.owned.strike(place, zones.clone().map(|zone| &**zone));
+        state.followed.strike(place, zones.map(|zone| &**zone));
     }
 
     fn read_files(&self, state: &mut State) {
@@ -98,9 +117,11 @@ impl State {
     /// Has the stores be those of the settings; what is known of those that stay stays.
     fn configure(&mut self, terms: Vec<StoreTerms>, sources: &mut Sources) {
         let mut before = std::mem::take(&mut self.stores);
-        for terms in terms {
+        let sections: Vec<(StoreName, String)> =
+            terms.iter().map(|terms| (terms.name, escaped(&terms.url))).collect();
+        let numbers = self.owned.sections(&sections);
+        for (terms, number) in terms.into_iter().zip(numbers) {
             let source = sources.without_file(&terms.rules);
-            let number = self.owned.section(terms.name.as_str(), &escaped(&terms.url));
             let old = before.iter().position(|store| store.terms.name == terms.name);
             let old = old.map(|at| before.swap_remove(at));
             let (about, generation) = match old {
@@ -108,13 +129,16 @@ impl State {
                 Some(old) if old.terms.path == terms.path && old.terms.zones == terms.zones => {
                     (old.about, old.generation)
                 }
-                _ => {
+                old => {
+                    old.iter().for_each(|old| old.about.hang_up());
                     self.generation += 1;
                     (About::default(), self.generation)
                 }
             };
             self.stores.push(Store { terms, source, number, generation, about });
         }
+        // Of those that are left out.
+        before.iter().for_each(|old| old.about.hang_up());
     }
 }
 

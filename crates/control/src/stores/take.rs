@@ -1,9 +1,11 @@
 //! What a feeder pushes is served: differences by the changer, zones as a whole by packs of many.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use feed::frame::{Frame, Version};
+use feed::frame::{Frame, ON_THEIR_WAY_MAX, Version};
 use wire::{Name, NameBuf};
 use zone::difference::{NoDifference, difference};
 use zone::{Change, Contents, ZoneView};
@@ -19,7 +21,7 @@ use crate::read::ZoneText;
 use crate::text::count;
 
 /// Zones that are served together, and octets of what came of them: what waits for one sync and one pack.
-const BATCH_MAX: (usize, usize) = (10_000, 64 << 20);
+pub(super) const BATCH_MAX: (usize, usize) = (10_000, 64 << 20);
 /// Octets of a difference after which it is clear that two versions are not the same: more than their SOA records, which it begins with, can have.
 const SAME_OCTETS: usize = 4 << 10;
 /// Zones that are entered within one batch of the catalog.
@@ -37,6 +39,8 @@ struct Whole {
 #[derive(Default)]
 pub(super) struct Batch {
     zones: Vec<Whole>,
+    /// Their names: one pack has a zone once.
+    names: HashSet<NameBuf>,
     octets: usize,
     since: Option<Instant>,
 }
@@ -53,6 +57,34 @@ impl Batch {
     /// Since when the first of them waits.
     pub(super) fn waits_since(&self) -> Option<Instant> {
         self.since
+    }
+}
+
+fn octets_of(change: &Change) -> usize {
+    change.removed().octets().len() + change.added().octets().len()
+}
+
+/// Differences that wait for the changer, and octets of them.
+#[derive(Default)]
+pub(super) struct UnderWay {
+    count: AtomicUsize,
+    octets: AtomicUsize,
+}
+
+impl UnderWay {
+    fn has_room(&self) -> bool {
+        let (count, octets) = (self.count.load(Ordering::Relaxed), self.octets.load(Ordering::Relaxed));
+        count < ON_THEIR_WAY_MAX.0 && octets < ON_THEIR_WAY_MAX.1
+    }
+
+    fn add(&self, octets: usize) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.octets.fetch_add(octets, Ordering::Relaxed);
+    }
+
+    fn take(&self, octets: usize) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        self.octets.fetch_sub(octets, Ordering::Relaxed);
     }
 }
 
@@ -96,6 +128,11 @@ impl Session {
         if is_ours != Some(true) || is_wanted_whole() {
             return self.reply(Frame::Whole(zone));
         }
+        // It keeps to that by itself, unless it was taken over: what waits for the changer is to have room for what others ask for.
+        let octets = changes.iter().map(octets_of).sum();
+        if !self.under_way.has_room() {
+            return self.reply(Frame::Refused(zone));
+        }
         let changes = match self.try_changes(&zone, changes) {
             Err(None) => return self.reply(Frame::Whole(zone)),
             Err(Some(why)) => return self.refused(zone, why),
@@ -105,11 +142,11 @@ impl Session {
         if controller.upgrade.handed_to().is_some() {
             return;
         }
-        controller
-            .stores
-            .with(self.key, |_, _, followed| followed.note(place.as_ref(), &zone, (to.serial, to.mark)));
+        controller.stores.with(self.key, |_, _, followed| {
+            followed.note(place.as_ref(), (&zone, served), (to.serial, to.mark))
+        });
         controller.catalogs.coming(&zone, &changes);
-        let told = self.told(&zone, (from, to));
+        let told = self.told(&zone, (from, to), octets);
         let what = What::Changes(changes, told);
         controller.dynamic.incoming(Incoming { zone: zone.to_lowercase(), what });
     }
@@ -138,11 +175,14 @@ impl Session {
     }
 
     /// Who hears from the changer.
-    fn told(&self, zone: &Name, (from, to): (Version, Version)) -> Told {
+    fn told(&self, zone: &Name, (from, to): (Version, Version), octets: usize) -> Told {
+        let under_way = Arc::clone(&self.under_way);
+        under_way.add(octets);
         let (tell, key, zone) = (self.tell.clone(), self.key, zone.to_owned());
         let stores = Arc::clone(&self.controller.stores);
         let wanted = (Arc::clone(&stores), zone.clone());
         let told = Told::new(move |result| {
+            under_way.take(octets);
             let frame = match result {
                 Ok(()) => {
                     let (serial, before) = (to.serial, from.serial);
@@ -175,6 +215,10 @@ impl Session {
         let anchors = if digest == Digest::Ignore { Arc::default() } else { self.controller.anchors() };
         match examine_transferred(&text, (digest, &anchors)) {
             Ok(findings) => {
+                if !self.batch.names.insert(zone.clone()) {
+                    self.flush();
+                    self.batch.names.insert(zone.clone());
+                }
                 self.batch.since.get_or_insert_with(Instant::now);
                 self.batch.octets += octets;
                 self.reply(Frame::Arrived(zone.clone()));
@@ -277,9 +321,11 @@ impl Session {
     /// Enters zones that are new, once it is on the disk whose they are.
     fn enter(&self, serving: &[Whole]) {
         let place = self.controller.place_of_stores();
+        let served: Vec<Option<u32>> =
+            serving.iter().map(|whole| self.controller.serial_of(&whole.zone)).collect();
         let entered = self.controller.stores.with(self.key, |store, owned, followed| {
-            for whole in serving {
-                followed.note(place.as_ref(), &whole.zone, (whole.to.serial, whole.to.mark));
+            for (whole, served) in serving.iter().zip(served) {
+                followed.note(place.as_ref(), (&whole.zone, served), (whole.to.serial, whole.to.mark));
             }
             let number = store.number?;
             let new = serving.iter().map(|whole| &whole.zone).filter(|zone| owned.of(zone) != Some(number));
@@ -308,11 +354,17 @@ impl Session {
             let stored = packed.pack.map(|pack| store(folder, pack));
             for (Whole { zone, to, findings, .. }, number) in rest.into_iter().zip(packed.numbers) {
                 let is_served = stored.as_ref().zip(number).is_some_and(|(pack, number)| {
-                    controller.take_transferred(&zone, (Arc::clone(pack), number), findings, true)
+                    controller.take_transferred(
+                        (&zone, Some(self.key.0)),
+                        (Arc::clone(pack), number),
+                        findings,
+                        true,
+                    )
                 });
                 match is_served {
                     true => self.is_served(&zone, to),
-                    false => self.refused(zone, "it cannot be put into a pack".into()),
+                    false => self
+                        .refused(zone, "it cannot be put into a pack, or is another owner's by now".into()),
                 }
             }
             rest = later;
@@ -323,7 +375,7 @@ impl Session {
         let place = self.controller.place_of_stores();
         self.controller.stores.with(self.key, |store, _, followed| {
             // Of one that is the same the mark was not known.
-            followed.note(place.as_ref(), zone, (to.serial, to.mark));
+            followed.note(place.as_ref(), (zone, None), (to.serial, to.mark));
             store.about.served(zone, to.serial);
         });
         self.reply(Frame::Served(zone.to_owned(), to));

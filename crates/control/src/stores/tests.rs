@@ -110,6 +110,21 @@ impl Feeder {
     }
 }
 
+/// The end of a server.
+fn end(feeder: Feeder, controller: Arc<Controller>) {
+    drop(feeder);
+    controller.stores.stop();
+    controller.dynamic.stop();
+    await_alone(controller);
+}
+
+/// Waits until nobody else has it: a session's thread does for a moment.
+fn await_alone(controller: Arc<Controller>) {
+    while Arc::strong_count(&controller) > 1 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn soa(serial: u32) -> String {
     format!("@ 60 SOA ns host {serial} 3600 600 86400 60\n")
 }
@@ -161,14 +176,7 @@ fn all_of_a_zone_and_what_changes_in_it() {
     drop(feeder);
     let (feeder, held) = Feeder::opened(&controller);
     assert_eq!(held, [Frame::Held(zone.clone(), Some(version(2)))]);
-    drop(feeder);
-    controller.stores.stop();
-    controller.dynamic.stop();
-    // The session's thread has it for a moment.
-    while Arc::strong_count(&controller) > 1 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    drop(controller);
+    end(feeder, controller);
     let controller = start(folder.path(), "");
     assert_eq!(controller.serial_of(&zone), Some(2));
     let (_, held) = Feeder::opened(&controller);
@@ -236,4 +244,100 @@ fn words_that_are_none_end_it() {
         (&feeder.stream).write_all(b"GET / HTTP/1.1\r\n").unwrap();
     }
     feeder.await_end();
+}
+
+/// A zone that is deleted and made again while a look is under way is there.
+#[test]
+fn what_is_there_again_is_not_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let controller = start(folder.path(), "");
+    let (mut feeder, _) = Feeder::opened(&controller);
+    let (zone, other) = (name("a.test."), name("b.test."));
+    for zone in ["a.test.", "b.test."] {
+        feeder.push(zone, None, 1, &all(1, ""));
+        assert!(matches!(feeder.hear(), Frame::Arrived(_)) && matches!(feeder.hear(), Frame::Served(..)));
+    }
+    feeder.say(&[Frame::Gone(zone.clone())]);
+    feeder.push("a.test.", None, 2, &all(2, ""));
+    assert_eq!(feeder.hear(), Frame::Arrived(zone.clone()));
+    assert_eq!(feeder.hear(), Frame::Served(zone.clone(), version(2)));
+    // One that goes hears of it: what came before was taken.
+    feeder.say(&[Frame::Gone(other.clone()), Frame::Looked]);
+    assert_eq!(feeder.hear(), Frame::Left(other));
+    assert_eq!(controller.serial_of(&zone), Some(2));
+}
+
+/// Differences that are none are those of a primary that cannot say what has changed: all of the zone is asked for.
+#[test]
+fn differences_that_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let controller = start(folder.path(), "");
+    let (mut feeder, _) = Feeder::opened(&controller);
+    let zone = name("a.test.");
+    feeder.push("a.test.", None, 1, &all(1, ""));
+    assert!(matches!(feeder.hear(), Frame::Arrived(_)) && matches!(feeder.hear(), Frame::Served(..)));
+    feeder.push("a.test.", Some(1), 2, &format!("{}{}{}", soa(2), soa(7), soa(2)));
+    assert_eq!(feeder.hear(), Frame::Whole(zone.clone()));
+    // What is said of zones that are not meant is nobody's business.
+    feeder.say(&[Frame::Unfit(name("test."), "why".into()), Frame::Unfit(zone.clone(), "\u{1b}[2J".into())]);
+    feeder.push("a.test.", None, 1, &soa(1));
+    assert_eq!(feeder.hear(), Frame::Refused(zone.clone()));
+    assert_eq!(controller.store_lines(None)[0].refused, 1);
+    assert!(controller.store_words(&name("test.")).is_empty());
+}
+
+/// What settings take at a start begins without what the store had: neither packs nor log give another owner's data.
+#[test]
+fn a_zone_that_another_owner_takes_while_there_is_no_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let zones = ["a.test.", "b.test.", "c.test."];
+    {
+        let controller = start(folder.path(), "");
+        let (mut feeder, _) = Feeder::opened(&controller);
+        for zone in zones {
+            feeder.push(zone, None, 100, &all(100, ""));
+            assert!(matches!(feeder.hear(), Frame::Arrived(_)) && matches!(feeder.hear(), Frame::Served(..)));
+            if zone != "c.test." {
+                feeder.push(zone, Some(100), 101, &changes(100, "", "new 60 A 192.0.2.2\n"));
+                assert_eq!(feeder.hear(), Frame::Served(name(zone), version(101)));
+            }
+        }
+        end(feeder, controller);
+    }
+    std::fs::write(folder.path().join("b.zone"), all(9, "").replacen(&soa(9), "", 1)).unwrap();
+    let primary = "primaries = [\"p\"]\n";
+    let more = format!(
+        "[[remote]]\nname = \"p\"\naddresses = [\"192.0.2.53\"]\n[[zone]]\nname = \"a.test.\"\n{primary}[[zone]]\nname = \"c.test.\"\n{primary}[[zone]]\nname = \"b.test.\"\nfile = \"b.zone\"\n"
+    );
+    for _ in 0..2 {
+        let controller = start(folder.path(), &more);
+        let serials: Vec<_> = zones.iter().map(|zone| controller.serial_of(&name(zone))).collect();
+        assert_eq!(serials, [None, Some(9), None]);
+        // As once there are workers.
+        controller.stores.begin(&controller);
+        let owned = std::fs::read_to_string(folder.path().join("packs/owned")).unwrap();
+        assert!(zones.iter().all(|zone| !owned.contains(zone)), "{owned}");
+        controller.stores.stop();
+        controller.dynamic.stop();
+        await_alone(controller);
+    }
+}
+
+/// A feeder that does not listen, or an octet now and then, holds up neither the end of the server nor other settings.
+#[test]
+fn a_feeder_that_does_not_listen() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("packs")).unwrap();
+    let line = |number| format!("+ 0 z{number:040}.test.\n");
+    let lines: String = (0..20_000).map(line).collect();
+    let owned = format!("zonda owned 1\n= 0 {IDENTITY} own sqlite:zones.db\n{lines}");
+    std::fs::write(folder.path().join("packs/owned"), owned).unwrap();
+    let controller = start(folder.path(), "");
+    let feeder = Feeder::begin(&controller);
+    feeder.say(&[Frame::Opened { identity: IDENTITY.into(), is_writable: true }]);
+    std::thread::sleep(Duration::from_millis(500));
+    let began = Instant::now();
+    controller.stores.stop();
+    assert!(matches!(feeder.session.join().unwrap(), Ended::NotWanted));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }

@@ -27,6 +27,9 @@ impl Stores {
         let is_due = self.is_loaded.load(Ordering::SeqCst);
         let owner = self.owner.get().filter(|_| is_due);
         let Some(controller) = owner.and_then(Weak::upgrade) else { return };
+        // What a start struck out, and the log has ended since.
+        let place = controller.place_of_stores();
+        self.state.write().owned.mend(place.as_ref());
         let names: Vec<StoreName> = self.state.read().stores.iter().map(|store| store.terms.name).collect();
         let mut threads = self.threads.lock();
         threads.retain(|(_, thread)| !thread.is_finished());

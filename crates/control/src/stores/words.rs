@@ -70,6 +70,10 @@ impl About {
             true => format!(
                 "losses wait, as they are more than `remove-max` lets go in an hour, until `zonda ctl store confirm {name}`"
             ),
+            false if self.is_read_only && self.gone.is_empty() => {
+                "the server's user cannot write the store, so that whoever can has to give them serials above those that are served"
+                    .into()
+            }
             false => "they are looked at in a moment".into(),
         };
         Some(format!("{gone} gone, {back} went back: {}{more}; {until}", names.join(", ")))
