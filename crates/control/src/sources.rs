@@ -243,6 +243,11 @@ impl Sources {
         self.section(id).and_then(|(rules, _)| rules.incoming)
     }
 
+    /// Whether the zones of a source have no file here and come from this store or, without one, from elsewhere.
+    pub fn is_filled(&self, id: SourceId, from: Option<StoreName>) -> bool {
+        self.is_without_file(id) && self.incoming(id) == from
+    }
+
     /// Whether the zones of a source have no file here: they are transferred, made, or come from a store.
     pub fn is_without_file(&self, id: SourceId) -> bool {
         self.section(id).is_some_and(|(rules, _)| rules.are_without_file())

@@ -273,16 +273,17 @@ impl Feeder {
     }
 }
 
-/// Says that this process is there while a statement takes its time: one over all zones, or over one that is large, takes minutes where the disk is slow, and who is ended for that
-/// never comes to its end.
-fn beat_of(stream: UnixStream) -> impl FnMut() + Send + 'static {
+/// Says that this process is there while a statement takes its time, and whether anybody hears it: one over all zones, or over one that is large, takes minutes where the disk is slow, and who is ended
+/// for that never comes to its end.
+fn beat_of(stream: UnixStream) -> impl FnMut() -> bool + Send + 'static {
     let mut beaten = Instant::now();
     move || {
-        if beaten.elapsed() >= BEAT {
-            beaten = Instant::now();
-            // Where nobody hears it the next word says so.
-            let _ = say(&stream, &[Frame::Beat]);
+        if beaten.elapsed() < BEAT {
+            return true;
         }
+        beaten = Instant::now();
+        // Where nobody hears it there is nobody to work for.
+        say(&stream, &[Frame::Beat]).is_ok()
     }
 }
 

@@ -40,13 +40,9 @@ impl Store {
         Ok(self.database.busy_timeout(wait)?)
     }
 
-    /// Has `each` be called again and again while statements of this connection are at work, so that it can be told that they are.
-    pub fn on_progress(&mut self, mut each: impl FnMut() + Send + 'static) -> Result<(), Fault> {
-        let go_on = move || {
-            each();
-            false
-        };
-        Ok(self.database.progress_handler(PROGRESS_STEPS, Some(go_on))?)
+    /// Has `each` be called again and again while statements of this connection are at work, so that it can be told that they are; it says whether they are to go on.
+    pub fn on_progress(&mut self, mut each: impl FnMut() -> bool + Send + 'static) -> Result<(), Fault> {
+        Ok(self.database.progress_handler(PROGRESS_STEPS, Some(move || !each()))?)
     }
 
     /// A number that is another one after each commit by somebody else. Asking costs next to nothing.

@@ -99,13 +99,13 @@ impl Controller {
         is_stored
     }
 
-    /// Whether there is such a zone, and it has no file here: what it has comes from elsewhere.
-    fn is_filled(&self, name: &Name) -> bool {
+    /// Whether there is such a zone, and it has no file here: what it has comes from elsewhere, from this store or from none.
+    fn is_filled(&self, name: &Name, from: Option<StoreName>) -> bool {
         let zones = self.zones.read();
         let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
         let shown = self.catalog.reader().with(|view| zones.slot(view, name));
         let source = awaited.or(shown.map(|slot| zones.kept(slot).source));
-        source.is_some_and(|source| zones.sources.is_without_file(source))
+        source.is_some_and(|source| zones.sources.is_filled(source, from))
     }
 
     /// Serves what a primary, or a store, has sent. `from`: that store. `number`: of the zone in the pack, which is stored if that can be. `persists`: whether it is to be.
@@ -117,7 +117,7 @@ impl Controller {
         findings: Findings,
         persists: bool,
     ) -> bool {
-        if !self.is_filled(name) {
+        if !self.is_filled(name, from) {
             return false;
         }
         self.make_room();
@@ -153,9 +153,7 @@ impl Controller {
             });
             let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
             let source = awaited.or(slot.map(|slot| zones.kept(slot).source));
-            let is_from =
-                |source| zones.sources.is_without_file(source) && zones.sources.incoming(source) == from;
-            if !source.is_some_and(is_from) {
+            if !source.is_some_and(|source| zones.sources.is_filled(source, from)) {
                 return false;
             }
             // What packs of the folder have of it is from before, and must not be what the next start begins with.

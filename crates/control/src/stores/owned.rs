@@ -122,20 +122,25 @@ impl Owned {
         self.zones.iter().map(|(zone, number)| (zone, *number))
     }
 
-    /// The stores that sections are of, each of one at most: by their addresses and, where nothing was at that, by their names.
+    /// The stores that sections are of, each of one at most: by their addresses and, where nothing was at that, by their names; those that have zones first.
     pub(super) fn sections(&self, sections: &[(StoreName, String)]) -> Vec<Option<u8>> {
         let mut numbers = vec![None; sections.len()];
-        self.find(&mut numbers, |at, known| *known.url == *sections[at].1);
-        self.find(&mut numbers, |at, known| *known.name == *sections[at].0.as_str());
+        for has_zones in [true, false] {
+            let is_meant = |number| has_zones == (self.count(number) > 0);
+            self.find(&mut numbers, |at, (number, known)| is_meant(number) && *known.url == *sections[at].1);
+            self.find(&mut numbers, |at, (number, known)| {
+                is_meant(number) && *known.name == *sections[at].0.as_str()
+            });
+        }
         numbers
     }
 
     /// Gives sections that have no store the first, of those that no section has, of which `is_it` says that it is theirs.
-    fn find(&self, numbers: &mut [Option<u8>], is_it: impl Fn(usize, &Known) -> bool) {
+    fn find(&self, numbers: &mut [Option<u8>], is_it: impl Fn(usize, (u8, &Known)) -> bool) {
         for at in 0..numbers.len() {
             if numbers[at].is_none() {
                 let mut known = (0..).zip(&self.known);
-                let own = known.find(|(number, known)| !numbers.contains(&Some(*number)) && is_it(at, known));
+                let own = known.find(|known| !numbers.contains(&Some(known.0)) && is_it(at, *known));
                 numbers[at] = own.map(|(number, _)| number);
             }
         }
@@ -303,11 +308,9 @@ mod tests {
         assert_eq!((again.count(0), again.count(1), again.of(&name(3))), (1, 1, Some(1)));
         assert_eq!(again.with_identity("f"), Some(1));
         // By their addresses, or by their names.
-        let sections = |sections: &[(&str, &str)]| {
-            let named =
-                |(name, path): &(&str, &str)| (StoreName::new(name).unwrap(), format!("sqlite:/{path}"));
-            again.sections(&sections.iter().map(named).collect::<Vec<_>>())
-        };
+        let section =
+            |(name, path): &(&str, &str)| (StoreName::new(name).unwrap(), format!("sqlite:/{path}"));
+        let sections = |all: &[(&str, &str)]| again.sections(&all.iter().map(section).collect::<Vec<_>>());
         assert_eq!(
             sections(&[("a", "other"), ("renamed", "a path/b"), ("c", "c")]),
             [Some(0), Some(1), None]
@@ -323,6 +326,12 @@ mod tests {
             "one that has the name of another"
         );
         assert_eq!(sections(&[("a", "a path/b")]), [Some(1)]);
+        owned.note(Some(&place), None, Known { identity: "c".into(), ..known("c") });
+        assert_eq!(
+            owned.sections(&[section(&("a", "a path/c"))]),
+            [Some(0)],
+            "nothing is left of what was there"
+        );
     }
 
     /// Whatever a crash leaves, at any call: what was acknowledged is there, and of what was not nothing but whole lines.

@@ -89,3 +89,16 @@ fn a_version_above_what_was_served() {
     let mut writer = scratch.store.writer().unwrap();
     assert!(matches!(writer.raise(&name("none."), 5, &Meta::default()), Err(Fault::NoZone(_))));
 }
+
+#[test]
+fn statements_say_that_they_are_at_work() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let store = &mut Scratch::new().store;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    store.on_progress(move || count.fetch_add(1, Ordering::Relaxed) < 3).unwrap();
+    let endless = "WITH RECURSIVE n(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
+    let ended = store.database.query_row(endless, [], |row| row.get::<_, i64>(0));
+    assert_eq!((ended.is_err(), calls.load(Ordering::Relaxed)), (true, 4));
+}
