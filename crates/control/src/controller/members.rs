@@ -226,7 +226,11 @@ impl Controller {
         let mut zones = self.zones.write();
         names.iter().for_each(|name| zones.gone.add(name));
         drop(zones);
-        self.store_gone();
+        self.is_untidy.store(true, Ordering::SeqCst);
+        // As long as the folder is another server's it waits.
+        if self.writable_folder().is_some() {
+            self.store_gone();
+        }
     }
 
     /// The serial of a zone that has data.
