@@ -21,10 +21,10 @@ fn a_database_that_goes_away_and_comes_back() {
     let (bed, server) = Bed::with_zone();
     let (path, aside) = (bed.store.path("zones.db"), bed.store.path("aside.db"));
     std::fs::rename(&path, &aside).expect("another name");
-    let text = await_told(&server, &["store"], "away since");
+    let text = await_told(&server, &["store"], "away for");
     assert!(text.contains("no such file"), "{text}");
     assert!(told(&server, &["zones", "example."]).1.contains("own, away"));
-    assert!(!told(&server, &["store"]).0 && told(&server, &["status"]).1.contains("store own: away since"));
+    assert!(!told(&server, &["store"]).0 && told(&server, &["status"]).1.contains("store own: away for"));
     stays(&server, "example.", 1);
     std::fs::rename(&aside, &path).expect("its name");
     await_told(&server, &["store"], "followed");
@@ -212,7 +212,7 @@ fn a_copy_that_was_written_on_is_put_back() {
 fn tables_that_are_altered_and_writes_that_fail() {
     let (bed, server) = Bed::with_zone();
     bed.store.sqlite3("ALTER TABLE version RENAME COLUMN mark TO other").assert_fine();
-    let text = await_told(&server, &["store"], "away since");
+    let text = await_told(&server, &["store"], "away for");
     assert!(text.contains("no such column"), "{text}");
     stays(&server, "example.", 1);
     bed.store.sqlite3("ALTER TABLE version RENAME COLUMN other TO mark").assert_fine();
@@ -226,7 +226,7 @@ fn tables_that_are_altered_and_writes_that_fail() {
     bed.store.sqlite3(change).assert_fine();
     // It ends by that, or says that it cannot write; the next one can.
     await_that("an end", || {
-        told(&server, &["store"]).1.contains("away since") || feeder(&server).to_string() != pid
+        told(&server, &["store"]).1.contains("away for") || feeder(&server).to_string() != pid
     });
     if feeder(&server).to_string() == pid {
         signal(pid.parse().expect("a number"), "KILL");

@@ -37,7 +37,7 @@ fn a_restart_needs_no_database() {
     await_serial(&server, "example.", 2);
     (0..20).for_each(|number| await_serial(&server, &format!("z{number}.test."), 1));
     assert_eq!(ask(server.address, Transport::Udp, &Query::new("sql.example.", rtype::A)).answer.len(), 1);
-    let text = await_told(&server, &["store"], "away since");
+    let text = await_told(&server, &["store"], "away for");
     assert!(text.contains("no such file"), "{text}");
     assert!(!told(&server, &["status"]).0);
     // It comes back, and what changes is served, as differences of what was served all the time.

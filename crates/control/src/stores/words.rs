@@ -44,7 +44,7 @@ impl Stands {
             Stands::Away(words, since) => {
                 let since = Seconds(crate::expiry::now().saturating_sub(*since));
                 Some(format!(
-                    "away since {since}, tried again by itself: {words}; its zones are served as they are"
+                    "away for {since}, tried again by itself: {words}; its zones are served as they are"
                 ))
             }
             Stands::Another(identity) => Some(format!(
