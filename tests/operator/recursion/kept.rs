@@ -14,7 +14,7 @@ use zonda_tests::rtype;
 use zonda_tests::server::program;
 
 use super::check;
-use super::internet::{Internet, Resolver, in_internet};
+use super::internet::{CACHE, Internet, Resolver, in_internet};
 use crate::kit::text;
 
 /// RD (RFC 1035 4.1.1).
@@ -292,11 +292,11 @@ fn changed_settings_keep_the_cache() {
         learn(&both);
         // More memory, and less: `resized`.
         for octets in [33_554_432, 8_388_608] {
-            let line = format!("[resolver]\ncache-octets = {octets}\n");
-            let said = reload(&resolver, |old| old.replace("[resolver]\n", &line));
+            let line = format!("cache-octets = {octets}\n");
+            let said = reload(&resolver, |old| old.replace(CACHE, &line));
             assert!(!said.contains("cache-octets"), "{said}");
             assert_eq!(kept(), [true, true]);
-            reload(&resolver, |old| old.replace(&line, "[resolver]\n"));
+            reload(&resolver, |old| old.replace(&line, CACHE));
             assert_eq!(kept(), [true, true]);
         }
         let resolver = resolver.with_successors();
