@@ -1,0 +1,214 @@
+//! What the process that reads HTTP and the server say to each other.
+//!
+//! ```text
+//! frame    octets of the rest u32 | ask u32 | kind u8 | rest                  numbers big endian
+//! names    in wire form, without pointers
+//!
+//! child    'a' Ask                            an ask as a whole, in one frame
+//!          'l' octets u32, 'p' octets ...     a longer one: said first, sent in parts after 'm'
+//!          'c' u8                             so many pieces of the answer may come
+//!          's' 'u'                            nobody reads this answer any more; rights could not be given up
+//! server   'm'                                the parts, please
+//!          'v' 'r' 'R' 'F' ...                pieces of the answer, see [`Piece`]
+//!          'd' Done                           its end
+//! ```
+//!
+//! What the child says is a stranger's for the server: its process may have been taken over. No octets lead to more than an error, and none to memory: all that is
+//! read is borrowed from them. Whether RDATA has the form of its type is not looked at here (`zonefile::rdata::check`).
+
+mod answer;
+mod ask;
+mod octets;
+mod set;
+
+use std::fmt;
+
+pub use answer::{
+    Detail, Done, FAULT_SETS_NONE, Fault, KeyName, Number, Outcome, Piece, Row, RowKind, Rule, Verbs,
+    Version, WORDS_OCTETS_MAX,
+};
+pub use ask::{
+    ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, Facts, Fields, KEY_OCTETS_MAX, Kind, Objects,
+    PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones, ZonesBuf,
+};
+pub use octets::{Item, Run};
+pub use set::{RECORDS_MAX, Set, Sets, SetsBuf, TTL_MAX, What};
+
+use octets::Rest;
+
+/// Octets before the rest of a frame.
+pub const HEAD_OCTETS: usize = 9;
+/// Octets of that rest: 64 KiB hold nobody up, and the largest record fits with its owner and its zone: an answer has no record in parts.
+pub const REST_OCTETS_MAX: usize = (64 << 10) + (1 << 10);
+const _: () =
+    assert!(REST_OCTETS_MAX >= 2 * wire::name::NAME_OCTETS_MAX + 2 + 1 + 4 + 2 + 2 + u16::MAX as usize);
+/// Octets of an ask: the largest body that settings allow. RRsets have fewer octets than their JSON, but for a few types, of which no more is taken.
+pub const ASK_OCTETS_MAX: usize = 64 << 20;
+
+/// Octets that are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoFrame;
+
+impl fmt::Display for NoFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("what was said is none of the words that both know")
+    }
+}
+
+impl std::error::Error for NoFrame {}
+
+/// A frame, before it is known what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'f> {
+    /// Which ask it is about; of a number's own ask the child says which.
+    pub ask: u32,
+    kind: u8,
+    rest: &'f [u8],
+}
+
+impl<'f> Frame<'f> {
+    /// The first frame of some octets, and how many it has; `None`: it is not there as a whole yet.
+    pub fn read(octets: &'f [u8]) -> Result<Option<(Frame<'f>, usize)>, NoFrame> {
+        let mut rest = Rest(octets);
+        let (Some(length), Some(ask), Some(kind)) = (rest.u32(), rest.u32(), rest.u8()) else {
+            return match octets.first_chunk() {
+                Some(length) if u32::from_be_bytes(*length) as usize > REST_OCTETS_MAX => Err(NoFrame),
+                _ => Ok(None),
+            };
+        };
+        let length = length as usize;
+        if length > REST_OCTETS_MAX {
+            return Err(NoFrame);
+        }
+        let Some(rest) = rest.take(length) else { return Ok(None) };
+        Ok(Some((Frame { ask, kind, rest }, HEAD_OCTETS + length)))
+    }
+
+    /// Appends a frame whose rest is what `rest` appends, as long as that fits; `false`: it does not, and nothing is appended.
+    fn write(out: &mut Vec<u8>, ask: u32, kind: u8, rest: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let begin = out.len();
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&ask.to_be_bytes());
+        out.push(kind);
+        rest(out);
+        let length = out.len() - begin - HEAD_OCTETS;
+        if length > REST_OCTETS_MAX {
+            out.truncate(begin);
+            return false;
+        }
+        out[begin..begin + 4].copy_from_slice(&(length as u32).to_be_bytes());
+        true
+    }
+}
+
+/// What the child says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said<'f> {
+    /// An ask.
+    Ask(Ask<'f>),
+    /// An ask of so many octets is to come, in parts, once it may.
+    Long(usize),
+    /// Octets of that ask, in order. Together they are read by [`Ask::read`].
+    Part(&'f [u8]),
+    /// So many more pieces may come.
+    Credit(u8),
+    /// The answer is not read any more: nothing more of it, please. What was asked is carried out all the same.
+    Stop,
+    /// Its rights could not be given up, or not all, as this kernel does not know how. Of no ask.
+    Unconfined,
+}
+
+impl<'f> Said<'f> {
+    /// What a frame of the child says.
+    pub fn of(frame: &Frame<'f>) -> Result<Said<'f>, NoFrame> {
+        let mut rest = Rest(frame.rest);
+        let said = match frame.kind {
+            b'a' => return Ask::read(frame.rest).map(Said::Ask),
+            b'l' => {
+                rest.u32().map(|octets| octets as usize).filter(|octets| is_long(*octets)).map(Said::Long)
+            }
+            b'p' => Some(Said::Part(rest.take(frame.rest.len()).unwrap_or_default())),
+            b'c' => rest.u8().map(Said::Credit),
+            b's' => Some(Said::Stop),
+            b'u' => Some(Said::Unconfined),
+            _ => None,
+        };
+        said.filter(|_| rest.0.is_empty()).ok_or(NoFrame)
+    }
+
+    /// Appends its frame. `false`: an ask or a part that is too long for one, and nothing is appended; see [`ask`].
+    pub fn write(&self, ask: u32, out: &mut Vec<u8>) -> bool {
+        match self {
+            Said::Ask(asked) => Frame::write(out, ask, b'a', |out| asked.write(out)),
+            Said::Long(octets) => {
+                Frame::write(out, ask, b'l', |out| out.extend_from_slice(&(*octets as u32).to_be_bytes()))
+            }
+            Said::Part(octets) => Frame::write(out, ask, b'p', |out| out.extend_from_slice(octets)),
+            Said::Credit(pieces) => Frame::write(out, ask, b'c', |out| out.push(*pieces)),
+            Said::Stop => Frame::write(out, ask, b's', |_| ()),
+            Said::Unconfined => Frame::write(out, ask, b'u', |_| ()),
+        }
+    }
+}
+
+/// Whether an ask of so many octets comes in parts.
+fn is_long(octets: usize) -> bool {
+    octets > REST_OCTETS_MAX && octets <= ASK_OCTETS_MAX
+}
+
+/// The frames of an ask: what is said first, and what is said once the server wants the parts, nothing where the first is all. `None`: it is longer than any may be.
+#[must_use]
+pub fn ask(number: u32, asked: &Ask<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (mut first, mut then) = (Vec::new(), Vec::new());
+    if Said::Ask(*asked).write(number, &mut first) {
+        return Some((first, then));
+    }
+    let mut octets = Vec::new();
+    asked.write(&mut octets);
+    if !is_long(octets.len()) {
+        return None;
+    }
+    Said::Long(octets.len()).write(number, &mut first);
+    octets.chunks(REST_OCTETS_MAX).for_each(|part| {
+        Said::Part(part).write(number, &mut then);
+    });
+    Some((first, then))
+}
+
+/// What the server says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer<'f> {
+    /// There is room for the ask that was announced: its parts, please.
+    More,
+    /// A piece of what was asked for.
+    Piece(Piece<'f>),
+    /// That was all.
+    Done(Done<'f>),
+}
+
+impl<'f> Answer<'f> {
+    /// What a frame of the server says.
+    pub fn of(frame: &Frame<'f>) -> Result<Answer<'f>, NoFrame> {
+        match frame.kind {
+            b'm' if frame.rest.is_empty() => Some(Answer::More),
+            b'd' => Done::read(frame.rest).map(Answer::Done),
+            kind => Piece::of(kind, frame.rest).map(Answer::Piece),
+        }
+        .ok_or(NoFrame)
+    }
+
+    /// Appends its frame; `false`: it is too long for one, and nothing is appended.
+    pub fn write(&self, ask: u32, out: &mut Vec<u8>) -> bool {
+        match self {
+            Answer::More => Frame::write(out, ask, b'm', |_| ()),
+            Answer::Piece(piece) => {
+                Frame::write(out, ask, piece.kind(), |out| out.extend_from_slice(piece.octets()))
+            }
+            Answer::Done(done) => Frame::write(out, ask, b'd', |out| done.write(out)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

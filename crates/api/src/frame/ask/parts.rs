@@ -1,0 +1,142 @@
+//! Parts of asks, to the octet, as the drawing of [`super`] has them.
+
+use super::super::octets::{Item, Rest, Run, put_any, put_short_text};
+use super::{ACCOUNT_OCTETS_MAX, Fields, Kind, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones};
+use crate::tag::{Condition, Tag, Tags};
+
+impl<'a> Item<'a> for Zone<'a> {
+    fn split_from(octets: &'a [u8]) -> Option<(Zone<'a>, &'a [u8])> {
+        let mut rest = Rest(octets);
+        let (name, condition) = (rest.name()?, condition(&mut rest)?);
+        let length = rest.u32()? as usize;
+        let sets = Run::of(rest.take(length)?, RRSETS_MAX)?;
+        Some((Zone { name, condition, sets }, rest.0))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.name.write(out);
+        put_condition(out, &self.condition);
+        out.extend_from_slice(&(self.sets.octets().len() as u32).to_be_bytes());
+        out.extend_from_slice(self.sets.octets());
+    }
+}
+
+/// All that is left, if it has no more zones and RRsets than a commit may have.
+pub(super) fn zones<'a>(rest: &mut Rest<'a>) -> Option<Zones<'a>> {
+    let zones: Zones<'a> = Run::of(std::mem::take(&mut rest.0), ZONES_MAX)?;
+    let sets = zones.iter().flat_map(|zone| zone.sets.iter()).take(RRSETS_MAX + 1).count();
+    (sets <= RRSETS_MAX).then_some(zones)
+}
+
+/// One of the values that an octet stands for.
+pub(super) fn one_of<T: Copy, const N: usize>(rest: &mut Rest<'_>, values: [T; N]) -> Option<T> {
+    values.get(usize::from(rest.u8()?)).copied()
+}
+
+pub(super) fn part<'a>(rest: &mut Rest<'a>) -> Option<Part<'a>> {
+    Some(match rest.u8()? {
+        0 => Part::All,
+        1 => Part::Row,
+        2 => Part::Owner(rest.name()?, rest.any(Rest::u16)?),
+        _ => return None,
+    })
+}
+
+pub(super) fn put_part(out: &mut Vec<u8>, part: &Part<'_>) {
+    match part {
+        Part::All => out.push(0),
+        Part::Row => out.push(1),
+        Part::Owner(owner, rtype) => {
+            out.push(2);
+            owner.write(out);
+            put_any(out, *rtype, |out, rtype| out.extend_from_slice(&rtype.to_be_bytes()));
+        }
+    }
+}
+
+/// A key of repeats has visible characters, and one at least.
+pub(super) fn repeat<'a>(rest: &mut Rest<'a>) -> Option<Option<&'a str>> {
+    let text = rest.short_text(REPEAT_OCTETS_MAX)?;
+    let is_visible = text.bytes().all(|octet| octet.is_ascii_graphic());
+    is_visible.then_some((!text.is_empty()).then_some(text))
+}
+
+pub(super) fn put_repeat(out: &mut Vec<u8>, repeat: Option<&str>) {
+    put_short_text(out, repeat.unwrap_or_default(), REPEAT_OCTETS_MAX);
+}
+
+pub(super) fn condition(rest: &mut Rest<'_>) -> Option<Condition> {
+    match rest.u8()? {
+        0 => Some(Condition::None),
+        1 => Some(Condition::Any),
+        2 => {
+            let mut tags = Tags::default();
+            for _ in 0..rest.u8()? {
+                if !tags.push(tag(rest)?) {
+                    return None;
+                }
+            }
+            Some(Condition::OneOf(tags))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn put_condition(out: &mut Vec<u8>, condition: &Condition) {
+    match condition {
+        Condition::None => out.push(0),
+        Condition::Any => out.push(1),
+        Condition::OneOf(tags) => {
+            out.extend_from_slice(&[2, tags.as_slice().len() as u8]);
+            tags.as_slice().iter().for_each(|tag| put_tag(out, *tag));
+        }
+    }
+}
+
+pub(in super::super) fn tag(rest: &mut Rest<'_>) -> Option<Tag> {
+    Some(Tag { serial: rest.u32()?, mark: rest.u64()? })
+}
+
+pub(in super::super) fn put_tag(out: &mut Vec<u8>, tag: Tag) {
+    out.extend_from_slice(&tag.serial.to_be_bytes());
+    out.extend_from_slice(&tag.mark.to_be_bytes());
+}
+
+/// Fields that are there, in their order; a bit each.
+const FIELDS: u8 = 6;
+
+pub(super) fn fields<'a>(rest: &mut Rest<'a>) -> Option<Fields<'a>> {
+    let bits = rest.u8().filter(|bits| bits >> FIELDS == 0)?;
+    let has = |field: u8| bits >> field & 1 != 0;
+    let mut text =
+        |field| if has(field) { rest.short_text(ACCOUNT_OCTETS_MAX).map(Some) } else { Some(None) };
+    let (soa_edit_api, soa_edit, account) = (text(1)?, text(2)?, text(3)?);
+    let mut fields = Fields { soa_edit_api, soa_edit, account, ..Fields::default() };
+    if has(0) {
+        fields.kind = Some(one_of(rest, [Kind::Native, Kind::Master])?);
+    }
+    if has(4) {
+        fields.api_rectify = Some(rest.flag()?);
+    }
+    if has(5) {
+        fields.serial = Some(rest.u32()?);
+    }
+    Some(fields)
+}
+
+pub(super) fn put_fields(out: &mut Vec<u8>, fields: &Fields<'_>) {
+    let texts = [fields.soa_edit_api, fields.soa_edit, fields.account];
+    let there = [
+        fields.kind.is_some(),
+        texts[0].is_some(),
+        texts[1].is_some(),
+        texts[2].is_some(),
+        fields.api_rectify.is_some(),
+        fields.serial.is_some(),
+    ];
+    out.push(there.iter().rev().fold(0, |bits, is_there| bits << 1 | u8::from(*is_there)));
+    texts.iter().flatten().for_each(|text| put_short_text(out, text, ACCOUNT_OCTETS_MAX));
+    out.extend(fields.kind.map(|kind| kind as u8));
+    out.extend(fields.api_rectify.map(u8::from));
+    fields.serial.iter().for_each(|serial| out.extend_from_slice(&serial.to_be_bytes()));
+}

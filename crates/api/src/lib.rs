@@ -1,0 +1,13 @@
+//! The HTTP API, as far as it needs no socket, no thread and no file: what is asked for, what bodies say, what the process that reads them and the server say to
+//! each other.
+//!
+//!
+//! * [`frame`]: asks and answers, to the octet. That is all that the server uses of this crate, with [`tag`].
+//! * [`tag`]: by which versions of zones are told apart, and conditions on them.
+//!
+//! Of JSON, HTTP and presentation format the server reads nothing: it reads what [`frame`] says. Design: `docs/design/api.md`.
+
+pub mod frame;
+#[doc(hidden)]
+pub mod fuzz;
+pub mod tag;
