@@ -1,7 +1,13 @@
 //! The HTTP API, as far as it needs no socket, no thread and no file: what is asked for, what bodies say, what the process that reads them and the server say to
 //! each other.
 //!
+//! ```text
+//! method, path, query --> path::Request ----.
+//! body, JSON -----------> json::read ------- frame::Ask --> octets --> server
+//! JSON <----------------- json::write <----- frame::Answer <-- octets <-- server
+//! ```
 //!
+//! * [`path`]: methods and paths of both roots to requests; what is none, to its status.
 //! * [`frame`]: asks and answers, to the octet. That is all that the server uses of this crate, with [`tag`].
 //! * [`tag`]: by which versions of zones are told apart, and conditions on them.
 //!
@@ -10,4 +16,5 @@
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod path;
 pub mod tag;
