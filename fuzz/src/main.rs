@@ -21,7 +21,7 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 11] = [
+const TARGETS: [(&str, Target); 12] = [
     ("message", message::run),
     ("message-layer", message_layer::run),
     // What must hold is said in `zonefile::fuzz`.
@@ -30,6 +30,8 @@ const TARGETS: [(&str, Target); 11] = [
     ("tsig", tsig::run),
     // Any octets as an update; what must hold is said in `change::fuzz`.
     ("update", change::fuzz::fuzz_update),
+    // Any octets as frames of the API, as bodies and as paths; what must hold is said in `api::fuzz`.
+    ("api", api::fuzz::fuzz_api),
     // Any octets as the response to a question of a secondary; what must hold is said in `transfer::incoming::fuzz`.
     ("transfer", transfer::incoming::fuzz::check_stream),
     // Any octets as the response of a server to a question that they choose; what must hold is said in `resolve::response::fuzz`.

@@ -1,13 +1,24 @@
-//! The fuzzer's way in: any octets as what a child says, as what a server says.
+//! The fuzzer's way in: any octets as what a child says, as what a server says, as a body, as a path.
 
-use crate::frame::{Answer, Frame, Item, Piece, Run, Said};
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
 
-/// What the first octet chooses is tried with the others. What is read is written as the same octets.
+use crate::frame::{Answer, Ask, Asked, Frame, Item, Piece, Run, Said, ZonesBuf};
+use crate::tag::Condition;
+use crate::{json, path};
+
+/// Octets of RRsets that a body may become: as much as shows that there is a bound.
+const OCTETS_MAX: usize = 1 << 20;
+
+/// What the first octet chooses is tried with the others. What is read is written as the same octets; what a body becomes is an ask that is read.
 pub fn fuzz_api(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else { return };
-    match choice % 2 {
+    match choice % 5 {
         0 => frames(data, said),
-        _ => frames(data, answer),
+        1 => frames(data, answer),
+        2 => bodies(data),
+        3 => printed(data),
+        _ => paths(data),
     }
 }
 
@@ -50,4 +61,99 @@ fn items<'a, T: Item<'a>>(run: Run<'a, T>) {
     let mut again = Vec::new();
     run.iter().for_each(|item| item.write(&mut again));
     assert!(again == run.octets(), "another run");
+}
+
+/// Whatever a body says: RRsets that the other side reads, or faults.
+fn bodies(body: &[u8]) {
+    let read = |ask: Ask<'_>| {
+        let mut octets = Vec::new();
+        ask.write(&mut octets);
+        assert_eq!(Ask::read(&octets), Ok(ask));
+    };
+    let zone = NameBuf::from_text("example.").expect("a name");
+    if let Ok(sets) = json::read::patch(body, OCTETS_MAX) {
+        let mut zones = ZonesBuf::default();
+        zones.push(&zone, Condition::None, &sets);
+        read(ask(Asked::Change { repeat: None, is_dry: true, zones: zones.zones() }));
+    }
+    if let Ok(made) = json::read::post(body, OCTETS_MAX) {
+        let (fields, sets) = (made.fields.fields(), made.sets.sets());
+        read(ask(Asked::Make { zone: &made.zone, repeat: None, fields, sets }));
+    }
+    if let Ok(fields) = json::read::put(body) {
+        let (condition, fields) = (Condition::Any, fields.fields());
+        read(ask(Asked::Set { zone: &zone, repeat: Some("x"), condition, fields }));
+    }
+    if let Ok(changes) = json::read::changes(body, OCTETS_MAX) {
+        let zones = changes.zones.zones();
+        read(ask(Asked::Change { repeat: None, is_dry: changes.is_dry, zones }));
+    }
+}
+
+fn ask(asked: Asked<'_>) -> Ask<'_> {
+    Ask { key: b"key", address: [127, 0, 0, 1].into(), asked }
+}
+
+/// RRsets of an answer: their JSON is JSON, and what it says of RDATA that has its type's form is the same RDATA.
+fn printed(octets: &[u8]) {
+    frames(octets, |frame, _| {
+        let Ok(Answer::Piece(Piece::Sets(sets))) = Answer::of(&frame) else { return };
+        for set in sets.iter() {
+            for rdata in set.rdatas.iter() {
+                content(set.owner, set.rtype, rdata);
+            }
+        }
+    });
+}
+
+fn content(owner: &Name, rtype: u16, rdata: &[u8]) {
+    let mut text = Vec::new();
+    json::content::print(rtype, rdata, &mut text);
+    let text = String::from_utf8(text).expect("it is ASCII");
+    // Of a few types 64 KiB are more text than a client may send.
+    let fits = text.len() <= json::content::CONTENT_OCTETS_MAX;
+    let is_data = !rtype::is_meta(rtype) && rtype != 0;
+    if fits && is_data && zonefile::rdata::check(rtype, rdata).is_ok() {
+        let mut again = Vec::new();
+        let result = json::content::Reader::new().read(rtype, &text, &mut again);
+        assert!(result.is_ok() && again == rdata, "{owner} {rtype} {text}: {result:?}");
+    }
+}
+
+fn paths(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (path, query) = text.split_once('?').unwrap_or((&text, ""));
+    for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+        if let Err(refusal) = path::Request::of(method, path, query) {
+            assert!((400..500).contains(&refusal.status));
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What is kept to begin with is read to its end.
+    #[test]
+    fn seeds() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/api");
+        let mut count = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let data = std::fs::read(&path).unwrap();
+            fuzz_api(&data);
+            let (mut octets, is_of_frames) = (&data[1..], data[0] < 2 || data[0] == 3);
+            while is_of_frames && !octets.is_empty() {
+                let (frame, length) = Frame::read(octets).unwrap().unwrap();
+                let is_read =
+                    if data[0] == 0 { Said::of(&frame).is_ok() } else { Answer::of(&frame).is_ok() };
+                assert!(is_read, "{path:?}: {frame:?}");
+                octets = &octets[length..];
+                count += 1;
+            }
+        }
+        assert!(count > 25, "{count}");
+    }
 }

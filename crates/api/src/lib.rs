@@ -8,6 +8,7 @@
 //! ```
 //!
 //! * [`path`]: methods and paths of both roots to requests; what is none, to its status.
+//! * [`json`]: bodies to RRsets in wire form and fields of zones, and back to the form of PowerDNS.
 //! * [`frame`]: asks and answers, to the octet. That is all that the server uses of this crate, with [`tag`].
 //! * [`tag`]: by which versions of zones are told apart, and conditions on them.
 //!
@@ -16,5 +17,6 @@
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod json;
 pub mod path;
 pub mod tag;

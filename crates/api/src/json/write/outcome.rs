@@ -1,0 +1,95 @@
+//! What became of zones.
+
+use super::zone::Sets;
+use super::{close, flag, item, key, name, number, string};
+use crate::frame::{Outcome, Rule, Set};
+
+/// What became of zones, each with what comes and goes in a dry run, or what rules say: of `changes` and `explain`.
+#[derive(Debug, Default)]
+pub struct Outcomes {
+    count: usize,
+    part: Part,
+}
+
+/// What of the last zone is open.
+#[derive(Debug, Default)]
+enum Part {
+    /// Nothing: no zone, or one that has only begun.
+    #[default]
+    None,
+    Sets(Sets),
+    Rules(usize),
+}
+
+impl Outcomes {
+    /// Adds a zone.
+    pub fn outcome(&mut self, outcome: &Outcome<'_>, out: &mut Vec<u8>) {
+        self.end_zone(out);
+        item(&mut self.count, "{\"zones\":[", out);
+        out.push(b'{');
+        key("name", out);
+        name(outcome.zone, out);
+        flag("done", outcome.is_done, out);
+        number("status", outcome.status, out);
+        number("old-serial", outcome.before, out);
+        number("new-serial", outcome.after, out);
+        if let Some(tag) = outcome.tag {
+            string("tag", &tag.to_string(), out);
+        }
+        if !outcome.words.is_empty() {
+            string("error", outcome.words, out);
+        }
+    }
+
+    /// Adds what comes, [`What::Extend`], or goes, [`What::Prune`], to the last zone.
+    pub fn set(&mut self, set: &Set<'_>, out: &mut Vec<u8>) {
+        if !matches!(self.part, Part::Sets(_)) {
+            self.end_part(out);
+            key("rrsets", out);
+            self.part = Part::Sets(Sets::of_changes());
+        }
+        if let Part::Sets(sets) = &mut self.part {
+            sets.set(set, out);
+        }
+    }
+
+    /// Adds what rules say of an RRset of the last zone.
+    pub fn rule(&mut self, rule: &Rule<'_>, out: &mut Vec<u8>) {
+        if !matches!(self.part, Part::Rules(_)) {
+            self.end_part(out);
+            key("rules", out);
+            self.part = Part::Rules(0);
+        }
+        if let Part::Rules(count) = &mut self.part {
+            item(count, "[", out);
+        }
+        out.push(b'{');
+        number("rrset", rule.set, out);
+        flag("granted", rule.is_granted, out);
+        string("by", if rule.is_of_zone { "zone" } else { "key" }, out);
+        number("number", rule.rule, out);
+        string("rule", rule.words, out);
+        out.push(b'}');
+    }
+
+    fn end_part(&mut self, out: &mut Vec<u8>) {
+        match std::mem::take(&mut self.part) {
+            Part::None => {}
+            Part::Sets(sets) => sets.end(out),
+            Part::Rules(_) => out.push(b']'),
+        }
+    }
+
+    fn end_zone(&mut self, out: &mut Vec<u8>) {
+        self.end_part(out);
+        if self.count > 0 {
+            out.push(b'}');
+        }
+    }
+
+    /// Ends the answer.
+    pub fn end(mut self, out: &mut Vec<u8>) {
+        self.end_zone(out);
+        close(self.count, "{\"zones\":[", "]}", out);
+    }
+}

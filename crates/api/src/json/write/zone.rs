@@ -1,0 +1,182 @@
+//! Zones and RRsets.
+
+use wire::iana::rtype;
+
+use super::super::content;
+use super::{SERVER, close, flag, item, key, name, number, quoted, raw, string};
+use crate::frame::{Cursor, Row, RowKind, Set, What};
+use crate::path::{id, put_cursor};
+
+/// Appends a row without its closing brace.
+fn open_row(row: &Row<'_>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    key("id", out);
+    quoted(out, |out| id::put_id(row.name, out));
+    key("name", out);
+    name(&row.name.to_lowercase(), out);
+    key("url", out);
+    quoted(out, |out| {
+        out.extend_from_slice(format!("{SERVER}/zones/").as_bytes());
+        id::put_id(row.name, out);
+    });
+    let kind = match row.kind {
+        RowKind::Native => "Native",
+        RowKind::Master => "Master",
+        RowKind::Slave => "Slave",
+    };
+    string("kind", kind, out);
+    flag("dnssec", row.is_signed, out);
+    string("account", row.account, out);
+    number("serial", row.serial, out);
+    number("edited_serial", row.serial, out);
+    number("notified_serial", row.notified, out);
+    number("last_check", 0u32, out);
+    raw("masters", "[]", out);
+    string("catalog", "", out);
+}
+
+/// A list of zones: `[`, rows, `]`.
+#[derive(Debug, Default)]
+pub struct Rows {
+    count: usize,
+}
+
+impl Rows {
+    /// Adds a zone.
+    pub fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
+        item(&mut self.count, "[", out);
+        open_row(row, out);
+        out.push(b'}');
+    }
+
+    /// Ends the list.
+    pub fn end(self, out: &mut Vec<u8>) {
+        close(self.count, "[", "]", out);
+    }
+
+    /// Begins a page of the API beyond PowerDNS's; it ends with [`Rows::end_page`].
+    pub fn page(out: &mut Vec<u8>) -> Rows {
+        out.extend_from_slice(b"{\"zones\":");
+        Rows::default()
+    }
+
+    /// Ends it, and says from where the next goes on.
+    pub fn end_page(self, next: Option<Cursor>, out: &mut Vec<u8>) {
+        self.end(out);
+        out.extend_from_slice(b",\"next\":");
+        match next {
+            Some(next) => quoted(out, |out| put_cursor(next, out)),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+    }
+}
+
+/// A zone: its fields, then its RRsets, as they come.
+#[derive(Debug)]
+pub struct Zone {
+    sets: Option<Sets>,
+}
+
+impl Zone {
+    /// Begins one. `with_rrsets`: whether there will be a list of them, empty or not.
+    pub fn begin(row: &Row<'_>, with_rrsets: bool, out: &mut Vec<u8>) -> Zone {
+        open_row(row, out);
+        string("soa_edit_api", row.soa_edit_api, out);
+        string("soa_edit", row.soa_edit, out);
+        flag("api_rectify", row.api_rectify, out);
+        flag("nsec3narrow", false, out);
+        string("nsec3param", "", out);
+        flag("presigned", row.is_signed, out);
+        raw("master_tsig_key_ids", "[]", out);
+        raw("slave_tsig_key_ids", "[]", out);
+        if with_rrsets {
+            key("rrsets", out);
+        }
+        Zone { sets: with_rrsets.then(Sets::default) }
+    }
+
+    /// Adds RRsets.
+    pub fn set(&mut self, set: &Set<'_>, out: &mut Vec<u8>) {
+        if let Some(sets) = &mut self.sets {
+            sets.set(set, out);
+        }
+    }
+
+    /// Ends it.
+    pub fn end(self, out: &mut Vec<u8>) {
+        if let Some(sets) = self.sets {
+            sets.end(out);
+        }
+        out.push(b'}');
+    }
+}
+
+/// A list of RRsets. One that has not room in one piece of an answer goes on in the next, as [`What::Extend`].
+#[derive(Debug, Default)]
+pub struct Sets {
+    count: usize,
+    /// Whether the last one lacks its end.
+    is_open: bool,
+    /// Whether each says what is done with it: as a PATCH has them.
+    with_changetype: bool,
+}
+
+impl Sets {
+    /// A list of what is done: `changetype` beside the records.
+    #[must_use]
+    pub fn of_changes() -> Sets {
+        Sets { with_changetype: true, ..Sets::default() }
+    }
+
+    /// Adds one, or goes on with the one before.
+    pub fn set(&mut self, set: &Set<'_>, out: &mut Vec<u8>) {
+        let goes_on = set.what == What::Extend && !self.with_changetype && self.is_open;
+        if goes_on {
+            out.push(b',');
+        } else {
+            self.end_set(out);
+            item(&mut self.count, "[", out);
+            out.push(b'{');
+            key("name", out);
+            name(set.owner, out);
+            string("type", &rtype::Text(set.rtype).to_string(), out);
+            if self.with_changetype {
+                string("changetype", changetype(set.what), out);
+            }
+            number("ttl", set.ttl, out);
+            raw("comments", "[]", out);
+            raw("records", "[", out);
+        }
+        for (at, rdata) in set.rdatas.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(b"{\"content\":");
+            quoted(out, |out| content::print(set.rtype, rdata, out));
+            out.extend_from_slice(b",\"disabled\":false}");
+        }
+        self.is_open = true;
+    }
+
+    fn end_set(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_open) {
+            out.extend_from_slice(b"]}");
+        }
+    }
+
+    /// Ends the list.
+    pub fn end(mut self, out: &mut Vec<u8>) {
+        self.end_set(out);
+        close(self.count, "[", "]", out);
+    }
+}
+
+fn changetype(what: What) -> &'static str {
+    match what {
+        What::Replace => "REPLACE",
+        What::Delete => "DELETE",
+        What::Extend => "EXTEND",
+        What::Prune => "PRUNE",
+    }
+}
