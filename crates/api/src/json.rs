@@ -35,4 +35,7 @@ pub struct Refusal {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
+mod clients;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;
