@@ -29,7 +29,7 @@ pub use answer::{
 };
 pub use ask::{
     ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, Facts, Fields, KEY_OCTETS_MAX, Kind, Objects,
-    PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones, ZonesBuf,
+    PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones, ZonesBuf, is_repeat,
 };
 pub use octets::{Item, Run};
 pub use set::{RECORDS_MAX, Set, Sets, SetsBuf, TTL_MAX, What};
@@ -136,7 +136,7 @@ impl<'f> Said<'f> {
         said.filter(|_| rest.0.is_empty()).ok_or(NoFrame)
     }
 
-    /// Appends its frame. `false`: an ask or a part that is too long for one, and nothing is appended; see [`ask`].
+    /// Appends its frame. `false`: an ask or a part that is too long for one, and nothing is appended; see [`Asking`].
     pub fn write(&self, ask: u32, out: &mut Vec<u8>) -> bool {
         match self {
             Said::Ask(asked) => Frame::write(out, ask, b'a', |out| asked.write(out)),
@@ -156,23 +156,36 @@ fn is_long(octets: usize) -> bool {
     octets > REST_OCTETS_MAX && octets <= ASK_OCTETS_MAX
 }
 
-/// The frames of an ask: what is said first, and what is said once the server wants the parts, nothing where the first is all. `None`: it is longer than any may be.
-#[must_use]
-pub fn ask(number: u32, asked: &Ask<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
-    let (mut first, mut then) = (Vec::new(), Vec::new());
-    if Said::Ask(*asked).write(number, &mut first) {
-        return Some((first, then));
+/// An ask on its way: one frame, or one that announces it and then its parts, which are written as the socket takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asking {
+    number: u32,
+    octets: Vec<u8>,
+}
+
+impl Asking {
+    /// `None`: it is longer than any may be.
+    #[must_use]
+    pub fn of(number: u32, asked: &Ask<'_>) -> Option<Asking> {
+        let mut octets = Vec::new();
+        asked.write(&mut octets);
+        (octets.len() <= ASK_OCTETS_MAX).then_some(Asking { number, octets })
     }
-    let mut octets = Vec::new();
-    asked.write(&mut octets);
-    if !is_long(octets.len()) {
-        return None;
+
+    /// Appends its first frame: all of it, or, where there are parts, how long it is.
+    pub fn begin(&self, out: &mut Vec<u8>) {
+        if is_long(self.octets.len()) {
+            Said::Long(self.octets.len()).write(self.number, out);
+        } else {
+            Frame::write(out, self.number, b'a', |out| out.extend_from_slice(&self.octets));
+        }
     }
-    Said::Long(octets.len()).write(number, &mut first);
-    octets.chunks(REST_OCTETS_MAX).for_each(|part| {
-        Said::Part(part).write(number, &mut then);
-    });
-    Some((first, then))
+
+    /// Its parts, to be said once the server wants them; none where the first frame was all.
+    pub fn parts(&self) -> impl Iterator<Item = Said<'_>> {
+        let long = if is_long(self.octets.len()) { &self.octets[..] } else { &[] };
+        long.chunks(REST_OCTETS_MAX).map(Said::Part)
+    }
 }
 
 /// What the server says.

@@ -19,6 +19,7 @@ use crate::tag::Condition;
 
 mod parts;
 
+pub use parts::is_repeat;
 use parts::{
     condition, fields, one_of, part, put_condition, put_fields, put_part, put_repeat, repeat, zones,
 };

@@ -317,21 +317,31 @@ fn long_asks_come_in_parts() {
     sets.end();
     let asked = Asked::Make { zone: &zone, repeat: None, fields: Fields::default(), sets: sets.sets() };
     let asked = Ask { key: b"key", address: [192, 0, 2, 1].into(), asked };
-    let (first, then) = ask(5, &asked).unwrap();
-    let (frame, _) = Frame::read(&first).unwrap().unwrap();
-    let Ok(Said::Long(length)) = Said::of(&frame) else { panic!("{frame:?}") };
-    let (mut octets, mut at) = (Vec::new(), 0);
-    while let Some((frame, length)) = Frame::read(&then[at..]).unwrap() {
+    let asking = Asking::of(5, &asked).unwrap();
+    let mut first = Vec::new();
+    asking.begin(&mut first);
+    let (frame, length) = Frame::read(&first).unwrap().unwrap();
+    let Ok(Said::Long(octets_told)) = Said::of(&frame) else { panic!("{frame:?}") };
+    assert_eq!((frame.ask, length), (5, first.len()));
+    let (mut octets, mut count) = (Vec::new(), 0);
+    for part in asking.parts() {
+        let mut out = Vec::new();
+        assert!(part.write(5, &mut out));
+        let (frame, _) = Frame::read(&out).unwrap().unwrap();
         let Ok(Said::Part(part)) = Said::of(&frame) else { panic!("{frame:?}") };
-        assert_eq!(frame.ask, 5);
         octets.extend_from_slice(part);
-        at += length;
+        count += 1;
     }
-    assert_eq!((at, octets.len()), (then.len(), length));
+    assert_eq!((octets.len(), count), (octets_told, 4));
     assert_eq!(Ask::read(&octets), Ok(asked));
     // A short one is one frame.
     let short = Ask { asked: Asked::Who, ..asked };
-    assert!(ask(5, &short).unwrap().1.is_empty());
+    let (asking, mut out) = (Asking::of(6, &short).unwrap(), Vec::new());
+    asking.begin(&mut out);
+    assert_eq!(Said::of(&Frame::read(&out).unwrap().unwrap().0), Ok(Said::Ask(short)));
+    assert_eq!(asking.parts().count(), 0);
+    assert!(is_repeat("a-Z~") && is_repeat(&"x".repeat(REPEAT_OCTETS_MAX)));
+    assert!(!is_repeat("") && !is_repeat("a b") && !is_repeat("ü") && !is_repeat(&"x".repeat(65)));
 }
 
 #[test]

@@ -54,11 +54,19 @@ pub(super) fn put_part(out: &mut Vec<u8>, part: &Part<'_>) {
     }
 }
 
-/// A key of repeats has visible characters, and one at least.
-pub(super) fn repeat<'a>(rest: &mut Rest<'a>) -> Option<Option<&'a str>> {
-    let text = rest.short_text(REPEAT_OCTETS_MAX)?;
+/// Whether a text may be a key of repeats: 1 to [`REPEAT_OCTETS_MAX`] visible characters.
+#[must_use]
+pub fn is_repeat(text: &str) -> bool {
     let is_visible = text.bytes().all(|octet| octet.is_ascii_graphic());
-    is_visible.then_some((!text.is_empty()).then_some(text))
+    is_visible && (1..=REPEAT_OCTETS_MAX).contains(&text.len())
+}
+
+/// A key of repeats; without octets: none.
+pub(super) fn repeat<'a>(rest: &mut Rest<'a>) -> Option<Option<&'a str>> {
+    match rest.short_text(REPEAT_OCTETS_MAX)? {
+        "" => Some(None),
+        text => is_repeat(text).then_some(Some(text)),
+    }
 }
 
 pub(super) fn put_repeat(out: &mut Vec<u8>, repeat: Option<&str>) {
