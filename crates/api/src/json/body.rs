@@ -80,7 +80,7 @@ pub(super) struct ZoneBody<'d, 'r> {
     api_rectify: Field<bool>,
     serial: Field<u32>,
     absent: [Field<SaysNothing>; ABSENT.len()],
-    pub(super) nameservers: Field<Vec<String>>,
+    pub(super) nameservers: Field<Vec<Text<'d>>>,
     pub(super) zone: Field<Text<'d>>,
     pub(super) rrsets: Field<SetsBuf>,
 }
@@ -177,7 +177,13 @@ impl<'d> Object<'d> for ZoneBody<'d, '_> {
             "soa_edit" => once(&mut self.soa_edit, "soa_edit", self.reading, map),
             "account" => once(&mut self.account, "account", self.reading, map),
             "api_rectify" => once(&mut self.api_rectify, "api_rectify", self.reading, map),
-            "nameservers" => once(&mut self.nameservers, "nameservers", self.reading, map),
+            "nameservers" => {
+                begin::<_, A::Error>(&self.nameservers, "nameservers", self.reading)?;
+                let mut names = Names { reading: self.reading, names: Vec::new() };
+                let is_given = map.next_value_seed(AsList::new(&mut names))?.is_some();
+                self.nameservers = Some(is_given.then_some(names.names));
+                Ok(true)
+            }
             // Of a zone that there is, its path says the name, and its data the serial.
             "serial" if self.around == Around::Make => once(&mut self.serial, "serial", self.reading, map),
             "name" if self.around == Around::Make => once(&mut self.name, "name", self.reading, map),
@@ -188,6 +194,26 @@ impl<'d> Object<'d> for ZoneBody<'d, '_> {
 
     fn reading(&mut self) -> &mut Reading {
         self.reading
+    }
+}
+
+/// Name servers of a zone: more than can be told in a referral.
+const NAMESERVERS_MAX: usize = 64;
+
+/// Names of name servers.
+struct Names<'d, 'r> {
+    reading: &'r mut Reading,
+    names: Vec<Text<'d>>,
+}
+
+impl<'d> ReadItem<'d> for &mut Names<'d, '_> {
+    fn next<A: SeqAccess<'d>>(&mut self, number: usize, list: &mut A) -> Result<bool, A::Error> {
+        let Some(name) = list.next_element()? else { return Ok(false) };
+        if number == NAMESERVERS_MAX {
+            return Err(self.reading.stop(422, "`nameservers`: too many"));
+        }
+        self.names.push(name);
+        Ok(true)
     }
 }
 

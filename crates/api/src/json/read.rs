@@ -23,8 +23,6 @@ use crate::path::id;
 
 /// TTL of NS records of which a client says the names alone: as PowerDNS has it.
 const NAMESERVERS_TTL: u32 = 3_600;
-/// Name servers of a zone: more than can be told in a referral.
-const NAMESERVERS_MAX: usize = 64;
 
 /// A zone that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,19 +142,16 @@ fn of_body(body: &mut ZoneBody<'_, '_>, octets_max: usize) -> Result<Made, Refus
 }
 
 /// Name servers of which a client says the names alone, as an RRset.
-fn nameservers(zone: &Name, names: &[String], sets: &mut SetsBuf) -> Result<(), String> {
+fn nameservers(zone: &Name, names: &[Text<'_>], sets: &mut SetsBuf) -> Result<(), String> {
     if names.is_empty() {
         return Ok(());
-    }
-    if names.len() > NAMESERVERS_MAX {
-        return Err(format!("`nameservers`: expected at most {NAMESERVERS_MAX}"));
     }
     let is_given = |set: crate::frame::Set<'_>| set.rtype == rtype::NS && set.owner.eq_ignore_case(zone);
     if sets.sets().iter().any(is_given) {
         return Err("`nameservers`: expected no NS records of the zone beside them".to_owned());
     }
     let mut written: Vec<NameBuf> = Vec::new();
-    for name in names {
+    for Text(name) in names {
         let name = id::absolute(name.as_bytes());
         let name = name.ok_or("`nameservers`: expected absolute names, with a dot at their end")?;
         if !written.iter().any(|other| other.eq_ignore_case(&name)) {

@@ -274,6 +274,12 @@ fn zones_that_are_made() {
         let refusal = post(&format!("{{\"name\": \"x.\", {rest}}}")).unwrap_err();
         assert_eq!((refusal.status, &*refusal.words), (422, words), "{rest}");
     }
+    let servers = |count: usize| {
+        let names: Vec<_> = (0..count).map(|at| format!("\"ns{at}.\"")).collect();
+        format!("{{\"name\": \"x.\", \"nameservers\": [{}]}}", names.join(","))
+    };
+    assert!(post(&servers(64)).is_ok());
+    assert_eq!(post(&servers(65)).unwrap_err().words, "`nameservers`: too many");
     let long = format!("{{\"name\": \"x.\", \"account\": \"{}\"}}", "a".repeat(41));
     assert!(post(&long).unwrap_err().words.contains("`account`"));
     for none in ["{}", "{\"name\": null}", "{\"name\": \"x\"}", "{\"name\": \"\"}"] {
@@ -546,4 +552,91 @@ fn outcomes_as_they_are_told() {
     let mut octets = Vec::new();
     rule.write(&mut octets);
     assert_eq!(Rule::split_from(&octets).unwrap().0, rule);
+}
+
+/// However many records a zone has: in memory is what one piece of the answer became.
+#[test]
+fn large_zones_are_told_in_pieces() {
+    let zone = name("example.");
+    let (mut out, mut octets, mut largest) = (Vec::new(), 0, 0);
+    let mut body = write::Zone::begin(&row(&zone), true, &mut out);
+    for number in 0..20_000u32 {
+        let mut sets = SetsBuf::default();
+        sets.begin(&zone, rtype::A, if number == 0 { What::Replace } else { What::Extend }, 60);
+        assert!(sets.record(&number.to_be_bytes()));
+        sets.end();
+        sets.sets().iter().for_each(|set| body.set(&set, &mut out));
+        (octets, largest) = (octets + out.len(), largest.max(out.len()));
+        out.clear();
+    }
+    body.end(&mut out);
+    assert!(octets > 800_000 && largest < 1_024 && out == b"]}]}", "{octets} {largest}");
+}
+
+/// Words of bodies, in any order.
+const WORDS: [&str; 36] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "null",
+    "true",
+    "7",
+    "-1",
+    "1.5",
+    "1e400",
+    "\"\"",
+    "\"rrsets\"",
+    "\"name\"",
+    "\"type\"",
+    "\"ttl\"",
+    "\"changetype\"",
+    "\"records\"",
+    "\"content\"",
+    "\"disabled\"",
+    "\"comments\"",
+    "\"zones\"",
+    "\"if-match\"",
+    "\"dry-run\"",
+    "\"nameservers\"",
+    "\"zone\"",
+    "\"kind\"",
+    "\"example.\"",
+    "\"A\"",
+    "\"REPLACE\"",
+    "\"DELETE\"",
+    "\"192.0.2.1\"",
+    "\"\\ud800\"",
+    "\"@ 1 A 192.0.2.1\"",
+    "{\"rrsets\":[{\"name\":\"a.\",\"type\":\"TXT\",",
+];
+
+proptest::proptest! {
+    #[test]
+    fn any_words(words in proptest::collection::vec(proptest::sample::select(&WORDS[..]), 0..60)) {
+        crate::fuzz::fuzz_api(&[&[2], words.concat().as_bytes()].concat());
+    }
+
+    #[test]
+    fn any_content(content in "[ -~üß\t]{0,40}", rtype in 1u16..66) {
+        let mut rdata = Vec::new();
+        if !rtype::is_meta(rtype) && content::Reader::new().read(rtype, &content, &mut rdata).is_ok() {
+            proptest::prop_assert_eq!(zonefile::rdata::check(rtype, &rdata), Ok(()));
+        }
+    }
+
+    /// What is told of octets that have the form of their type is read as these octets.
+    #[test]
+    fn any_rdata(rdata in proptest::collection::vec(proptest::num::u8::ANY, 0..40), rtype in 1u16..300) {
+        let mut sets = SetsBuf::default();
+        sets.begin(wire::Name::root(), rtype, What::Replace, 1);
+        sets.record(&rdata);
+        sets.end();
+        let mut octets = vec![3];
+        let piece = crate::frame::Piece::Sets(sets.sets());
+        proptest::prop_assert!(crate::frame::Answer::Piece(piece).write(1, &mut octets));
+        crate::fuzz::fuzz_api(&octets);
+    }
 }
