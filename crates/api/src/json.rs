@@ -8,7 +8,7 @@
 //! * [`read`]: bodies as their types, an RRset at a time; `object`: how their fields are read; `rrset`: one RRset; `body`: what is around them; `text`: a zone as
 //!   a text.
 //! * [`content`]: text of a record to its RDATA and back.
-//! * [`write`]: what is told of zones, RRsets and the server.
+//! * [`mod@write`]: what is told of zones, RRsets and the server.
 //! * [`Refusal`]: what is wrong with a body.
 
 mod body;
@@ -39,3 +39,6 @@ mod clients;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod told;

@@ -4,12 +4,11 @@ use serde::Deserialize;
 use wire::NameBuf;
 use wire::iana::rtype;
 
-use super::tests::{lines, patched, printed, row};
+use super::tests::{OCTETS_MAX, lines, patched};
+use super::told::{printed, row};
 use super::{read, write};
 use crate::frame::{Act, Kind, Row, RowKind, SetsBuf, What};
 use crate::path::{Request, Wanted};
-
-const OCTETS_MAX: usize = 1 << 20;
 
 fn name(text: &str) -> NameBuf {
     NameBuf::from_text(text).unwrap()

@@ -139,7 +139,7 @@ fn plain(rtype: u16, content: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Appends the content of a record in PowerDNS's normal form, which is ASCII. What is not of its type's form is `\#`.
+/// Appends the content of a record in PowerDNS's normal form (`pdns/rcpgenerator.cc`), which is ASCII. What is not of its type's form is `\#`.
 pub fn print(rtype: u16, octets: &[u8], out: &mut Vec<u8>) {
     let begin = out.len();
     out.extend_from_slice(zonefile::print::rdata(rtype, octets).as_bytes());

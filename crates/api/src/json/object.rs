@@ -86,7 +86,7 @@ impl Reading {
         parts.into_iter().flatten().collect::<Vec<_>>().join(".")
     }
 
-    /// Reads all of a body by `seed`.
+    /// Reads all of a body by `read`, and says what is wrong with it.
     pub(super) fn read(
         mut self,
         body: &[u8],

@@ -41,7 +41,7 @@ impl Outcomes {
         }
     }
 
-    /// Adds what comes, [`What::Extend`], or goes, [`What::Prune`], to the last zone.
+    /// Adds what comes (extend) or goes (prune) to the last zone.
     pub fn set(&mut self, set: &Set<'_>, out: &mut Vec<u8>) {
         if !matches!(self.part, Part::Sets(_)) {
             self.end_part(out);
