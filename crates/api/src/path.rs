@@ -174,9 +174,10 @@ impl Request {
         if !allow.split(", ").any(|allowed| allowed == method) {
             return Err(Refusal { status: 405, allow: Some(allow), words: "no such method here" });
         }
+        let is_beyond = place.is_beyond();
         let mut query = Query::new(query)?;
         let request = place.request(method, &mut query)?;
-        if path.starts_with("/api/zonda/") {
+        if is_beyond {
             query.finish()?;
         }
         Ok(request)
@@ -240,6 +241,12 @@ impl Place {
             }
             _ => return Err(NO_PATH),
         })
+    }
+
+    /// Whether it is below `/api/zonda/v1`, however that was written.
+    fn is_beyond(&self) -> bool {
+        matches!(self, Place::Rows | Place::Changes | Place::Explain | Place::OpenApi)
+            || matches!(self, Place::History(_) | Place::Undo(..))
     }
 
     /// As `Allow` has them.
@@ -352,13 +359,18 @@ fn search(query: &mut Query) -> Result<Request, Refusal> {
     Ok(Request::Search { pattern, objects, limit })
 }
 
+/// Whether records of this type can be in a zone: 0 is for signatures of messages (RFC 2931 4.1.1).
+pub(crate) fn is_of_data(rtype: u16) -> bool {
+    !rtype::is_meta(rtype) && rtype != 0
+}
+
 fn wanted(query: &mut Query) -> Result<Wanted, Refusal> {
     let has_rrsets = query.flag("rrsets")?.unwrap_or(true);
     let owner = query.name("rrset_name")?;
     let rtype = match query.take("rrset_type") {
         None => None,
         Some(text) => {
-            let rtype = rtype::from_text(text.as_bytes()).filter(|rtype| !rtype::is_meta(*rtype));
+            let rtype = rtype::from_text(text.as_bytes()).filter(|rtype| is_of_data(*rtype));
             Some(rtype.ok_or(Refusal::new(422, "`rrset_type` is no type of records"))?)
         }
     };

@@ -8,7 +8,7 @@ use wire::{Name, NameBuf, rdata};
 
 use super::object::{AsList, AsObject, Field, Object, ReadItem, Reading, SaysNothing, Text, begin, once};
 use crate::frame::{RECORDS_MAX, RRSETS_MAX, SetsBuf, TTL_MAX, What};
-use crate::path::id;
+use crate::path::{id, is_of_data};
 
 /// RRsets of a zone, as a list of a body has them.
 pub(super) struct RRsets<'r> {
@@ -48,7 +48,7 @@ impl RRsets<'_> {
     fn take<E: Error>(&mut self, given: Given<'_>) -> Result<(), E> {
         let name = given.name.as_ref().and_then(|Text(name)| id::absolute(name.as_bytes()));
         let known = given.rtype.as_ref().and_then(|Text(text)| rtype::from_text(text.as_bytes()));
-        let rtype = known.filter(|rtype| !rtype::is_meta(*rtype) && *rtype != 0);
+        let rtype = known.filter(|rtype| is_of_data(*rtype));
         let (Some(name), Some(rtype)) = (&name, rtype) else {
             let why = match (&name, known) {
                 (None, _) => "expected `name`: an absolute name, with a dot at its end",

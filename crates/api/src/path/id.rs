@@ -40,12 +40,11 @@ fn read(text: &[u8], origin: Option<&Name>) -> Option<NameBuf> {
 /// The octets that a part of a path or a query stands for. `with_blanks`: `+` is one, as in queries. `None`: a percent sign without two digits.
 #[must_use]
 pub fn percent_decoded(text: &str, with_blanks: bool) -> Option<Vec<u8>> {
-    let mut octets = escaped(text.as_bytes(), b'%');
-    if with_blanks && text.contains('+') {
-        // Before that, as one that was written by its digits is one.
-        octets = escaped(text.replace('+', "%20").as_bytes(), b'%');
+    match with_blanks {
+        // Before the digits are read, as a `+` that was written by its digits is one.
+        true => escaped(text.replace('+', " ").as_bytes(), b'%'),
+        false => escaped(text.as_bytes(), b'%'),
     }
-    octets
 }
 
 /// The octets of a text in which `sign` and two hexadecimal digits stand for one.
