@@ -164,12 +164,14 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// `None`: it is longer than any may be.
+    /// `None`: it is longer than any may be, or has something that the other side would read otherwise or not at all, which would be
+    /// the end of the child and of what others ask.
     #[must_use]
-    pub fn of(number: u32, asked: &Ask<'_>) -> Option<Asking> {
+    pub fn of(number: u32, ask: &Ask<'_>) -> Option<Asking> {
         let mut octets = Vec::new();
-        asked.write(&mut octets);
-        (octets.len() <= ASK_OCTETS_MAX).then_some(Asking { number, octets })
+        ask.write(&mut octets);
+        let is_read = Ask::read(&octets).is_ok_and(|read| read.key == ask.key && read.asked == ask.asked);
+        is_read.then_some(Asking { number, octets })
     }
 
     /// Appends its first frame: all of it, or, where there are parts, how long it is.

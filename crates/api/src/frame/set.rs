@@ -89,8 +89,18 @@ pub struct SetsBuf {
     octets: Vec<u8>,
     /// Sets that are whole.
     count: usize,
-    /// Where the one that has begun begins, where its count stands, and its records.
-    open: Option<(usize, usize, u16)>,
+    open: Option<Open>,
+}
+
+/// A set that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Open {
+    /// Where it begins, and where its count stands.
+    begin: usize,
+    count_at: usize,
+    what: What,
+    /// Its records.
+    count: u16,
 }
 
 impl SetsBuf {
@@ -103,37 +113,42 @@ impl SetsBuf {
         self.octets.push(What::ALL.iter().position(|each| *each == what).unwrap_or_default() as u8);
         self.octets.extend_from_slice(&ttl.min(TTL_MAX).to_be_bytes());
         self.octets.extend_from_slice(&[0, 0]);
-        self.open = Some((begin, self.octets.len() - 2, 0));
+        self.open = Some(Open { begin, count_at: self.octets.len() - 2, what, count: 0 });
     }
 
-    /// Adds a record to the set that has begun; `false`: it has [`RECORDS_MAX`], or none has begun.
+    /// Adds a record to the set that has begun; `false`: it has [`RECORDS_MAX`], is one of [`What::Delete`], or none has begun.
     pub fn record(&mut self, rdata: &[u8]) -> bool {
-        let Some((_, _, count)) = &mut self.open else { return false };
-        let Some(more) = count.checked_add(1) else { return false };
-        *count = more;
+        let Some(open) = self.open.as_mut().filter(|open| open.what != What::Delete) else { return false };
+        let Some(more) = open.count.checked_add(1) else { return false };
+        open.count = more;
         rdata.write(&mut self.octets);
         true
     }
 
-    /// Ends the set that has begun.
+    /// Ends the set that has begun. One without the records that it needs is none, and would make none of all others.
     pub fn end(&mut self) {
-        if let Some((_, count_at, count)) = self.open.take() {
-            self.octets[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
-            self.count += 1;
+        match self.open {
+            Some(Open { what, count: 0, .. }) if what != What::Delete => self.give_up(),
+            Some(Open { count_at, count, .. }) => {
+                self.octets[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+                self.count += 1;
+                self.open = None;
+            }
+            None => {}
         }
     }
 
     /// Takes the set that has begun away again.
     pub fn give_up(&mut self) {
-        if let Some((begin, ..)) = self.open.take() {
-            self.octets.truncate(begin);
+        if let Some(open) = self.open.take() {
+            self.octets.truncate(open.begin);
         }
     }
 
     /// Records of the set that has begun.
     #[must_use]
     pub fn records(&self) -> usize {
-        self.open.map_or(0, |(_, _, count)| count.into())
+        self.open.map_or(0, |open| open.count.into())
     }
 
     /// Sets that are whole.
@@ -151,7 +166,7 @@ impl SetsBuf {
     /// All that are whole.
     #[must_use]
     pub fn sets(&self) -> Sets<'_> {
-        let end = self.open.map_or(self.octets.len(), |(begin, ..)| begin);
+        let end = self.open.map_or(self.octets.len(), |open| open.begin);
         // They are as they were put together; the walk is a check of that.
         Run::of(&self.octets[..end], end / HEAD_OCTETS_MIN).unwrap_or_default()
     }

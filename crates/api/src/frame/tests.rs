@@ -183,54 +183,64 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+fn check_ask(given: &Given, number: u32) {
+    with_ask(given, |asked| {
+        let mut octets = Vec::new();
+        assert!(Said::Ask(asked).write(number, &mut octets));
+        let (frame, length) = Frame::read(&octets).unwrap().unwrap();
+        assert_eq!((frame.ask, length), (number, octets.len()));
+        assert_eq!(Said::of(&frame), Ok(Said::Ask(asked)));
+        // In parts it is not there yet.
+        assert_eq!(Frame::read(&octets[..octets.len() - 1]), Ok(None));
+    });
+}
 
-    #[test]
-    fn asks_are_what_they_were(given in given(), number in any::<u32>()) {
-        with_ask(&given, |asked| {
-            let mut octets = Vec::new();
-            assert!(Said::Ask(asked).write(number, &mut octets));
-            let (frame, length) = Frame::read(&octets).unwrap().unwrap();
-            assert_eq!((frame.ask, length), (number, octets.len()));
-            assert_eq!(Said::of(&frame), Ok(Said::Ask(asked)));
-            // In parts it is not there yet.
-            assert_eq!(Frame::read(&octets[..octets.len() - 1]), Ok(None));
-        });
-    }
-
-    #[test]
-    fn answers_are_what_they_were(given in given()) {
-        for octets in answers(&given) {
-            let mut at = 0;
-            while let Some((frame, length)) = Frame::read(&octets[at..]).unwrap() {
-                let answer = Answer::of(&frame).unwrap();
-                let mut again = Vec::new();
-                assert!(answer.write(7, &mut again));
-                assert_eq!(again, &octets[at..at + length]);
-                at += length;
-            }
-            assert_eq!(at, octets.len());
+fn check_answers(given: &Given) {
+    for octets in answers(given) {
+        let mut at = 0;
+        while let Some((frame, length)) = Frame::read(&octets[at..]).unwrap() {
+            let answer = Answer::of(&frame).unwrap();
+            let mut again = Vec::new();
+            assert!(answer.write(7, &mut again));
+            assert_eq!(again, &octets[at..at + length]);
+            at += length;
         }
+        assert_eq!(at, octets.len());
     }
+}
 
-    /// Nothing panics, whatever comes: of an ask and an answer, with octets changed.
-    #[test]
-    fn changed_octets(given in given(), changes in vec(any::<(prop::sample::Index, u8)>(), 1..4)) {
-        let change = |octets: &[u8], choice: u8| {
-            let mut data = [&[choice], octets].concat();
-            changes.iter().for_each(|(at, octet)| {
-                let at = 1 + at.index(data.len() - 1);
-                data[at] = *octet;
-            });
-            crate::fuzz::fuzz_api(&data);
-        };
-        with_ask(&given, |asked| {
-            let mut octets = Vec::new();
-            Said::Ask(asked).write(1, &mut octets);
-            change(&octets, 0);
+type Changes = Vec<(prop::sample::Index, u8)>;
+
+/// Nothing panics, whatever comes: of an ask and an answer, with octets changed.
+fn check_changed(given: &Given, changes: &Changes) {
+    let change = |octets: &[u8], choice: u8| {
+        let mut data = [&[choice], octets].concat();
+        changes.iter().for_each(|(at, octet)| {
+            let at = 1 + at.index(data.len() - 1);
+            data[at] = *octet;
         });
-        answers(&given).iter().for_each(|octets| change(octets, 1));
+        crate::fuzz::fuzz_api(&data);
+    };
+    with_ask(given, |asked| {
+        let mut octets = Vec::new();
+        Said::Ask(asked).write(1, &mut octets);
+        change(&octets, 0);
+    });
+    answers(given).iter().for_each(|octets| change(octets, 1));
+}
+
+fn changes() -> impl Strategy<Value = Changes> {
+    vec(any::<(prop::sample::Index, u8)>(), 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn asks_and_answers((given, number, changes) in (given(), any::<u32>(), changes())) {
+        check_ask(&given, number);
+        check_answers(&given);
+        check_changed(&given, &changes);
     }
 
     #[test]
@@ -240,6 +250,39 @@ proptest! {
         crate::fuzz::fuzz_api(&[&[0], &octets[..]].concat());
         crate::fuzz::fuzz_api(&[&[1], &octets[..]].concat());
         let _ = Ask::read(&data);
+    }
+}
+
+mod long {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        #[ignore = "long: make test-long"]
+        fn asks_and_answers((given, number, changes) in (given(), any::<u32>(), changes())) {
+            check_ask(&given, number);
+            check_answers(&given);
+            check_changed(&given, &changes);
+        }
+    }
+
+    /// They count over all zones.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn bounds_of_sets() {
+        let root = NameBuf::root();
+        let mut half = SetsBuf::default();
+        (0..RRSETS_MAX / 2).for_each(|_| half.begin(&root, 1, What::Delete, 0));
+        half.end();
+        let mut zones = ZonesBuf::default();
+        (0..2).for_each(|_| zones.push(&root, Condition::None, &half));
+        assert!(is_read(&zones));
+        half.begin(&root, 1, What::Delete, 0);
+        half.end();
+        zones.push(&root, Condition::None, &half);
+        assert!(!is_read(&zones));
     }
 }
 
@@ -344,30 +387,34 @@ fn long_asks_come_in_parts() {
     assert!(!is_repeat("") && !is_repeat("a b") && !is_repeat("ü") && !is_repeat(&"x".repeat(65)));
 }
 
+/// What the other side would read otherwise, or would end the child for, is not asked.
 #[test]
-fn bounds_of_zones_and_sets() {
-    let root = NameBuf::root();
-    let (mut zones, none) = (ZonesBuf::default(), SetsBuf::default());
-    (0..ZONES_MAX).for_each(|_| zones.push(&root, Condition::None, &none));
-    let is_read = |zones: &ZonesBuf| {
-        let mut octets = Vec::new();
-        let asked = Asked::Explain(zones.zones());
-        Ask { key: b"", address: [0; 4].into(), asked }.write(&mut octets);
-        Ask::read(&octets).is_ok()
+fn what_cannot_be_asked() {
+    let zone = NameBuf::root();
+    let can = |key: &[u8], repeat: Option<&str>| {
+        let asked = Asked::Drop { zone: &zone, repeat, condition: Condition::None };
+        Asking::of(1, &Ask { key, address: [192, 0, 2, 1].into(), asked }).is_some()
     };
+    let text = "x".repeat(KEY_OCTETS_MAX + 1);
+    let (key, repeat) = (&text.as_bytes()[1..], &text[..REPEAT_OCTETS_MAX]);
+    assert!(can(key, Some(repeat)) && can(b"", None));
+    assert!(!can(text.as_bytes(), None) && !can(key, Some(&text[..REPEAT_OCTETS_MAX + 1])));
+    assert!(!can(key, Some("")) && !can(key, Some("a b")) && !can(key, Some("ü")));
+}
+
+fn is_read(zones: &ZonesBuf) -> bool {
+    let mut octets = Vec::new();
+    let asked = Asked::Explain(zones.zones());
+    Ask { key: b"", address: [0; 4].into(), asked }.write(&mut octets);
+    Ask::read(&octets).is_ok()
+}
+
+#[test]
+fn bounds_of_zones() {
+    let (mut zones, none) = (ZonesBuf::default(), SetsBuf::default());
+    (0..ZONES_MAX).for_each(|_| zones.push(Name::root(), Condition::None, &none));
     assert!(is_read(&zones));
-    zones.push(&root, Condition::None, &none);
-    assert!(!is_read(&zones));
-    // RRsets count over all zones.
-    let mut half = SetsBuf::default();
-    (0..RRSETS_MAX / 2).for_each(|_| half.begin(&root, 1, What::Delete, 0));
-    half.end();
-    let mut zones = ZonesBuf::default();
-    (0..2).for_each(|_| zones.push(&root, Condition::None, &half));
-    assert!(is_read(&zones));
-    half.begin(&root, 1, What::Delete, 0);
-    half.end();
-    zones.push(&root, Condition::None, &half);
+    zones.push(Name::root(), Condition::None, &none);
     assert!(!is_read(&zones));
 }
 
@@ -398,9 +445,17 @@ fn sets_are_put_together() {
     assert_eq!((sets.count(), sets.sets().is_empty()), (0, true));
     sets.begin(&owner, 28, What::Replace, 0);
     sets.give_up();
+    // One that needs records and has none is no set, and takes no other with it.
+    sets.begin(&owner, 28, What::Replace, 0);
+    sets.end();
     assert_eq!((sets.count(), sets.records()), (1, 0));
     let [set] = sets.sets().iter().collect::<Vec<_>>()[..] else { panic!() };
     assert_eq!((set.owner, set.rtype, set.what, set.ttl), (&*owner, 1, What::Replace, TTL_MAX));
+    let mut deleted = SetsBuf::default();
+    deleted.begin(&owner, 1, What::Delete, 0);
+    assert!(!deleted.record(&[192, 0, 2, 1]));
+    deleted.end();
+    assert_eq!(deleted.sets().iter().count(), 1);
     sets.begin(&owner, 16, What::Extend, 0);
     (0..RECORDS_MAX).for_each(|_| assert!(sets.record(b"")));
     assert!(!sets.record(b""));
