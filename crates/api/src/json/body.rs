@@ -165,8 +165,12 @@ impl<'d> Object<'d> for ZoneBody<'d, '_> {
         if name == "rrsets" {
             return self.list(map);
         }
-        if self.around == Around::Change {
-            return Ok(false);
+        // Where several zones change both stand in the body: who writes them here too must not have it done without.
+        match name {
+            "dry-run" => return Err(self.reading.stop(422, "`dry-run` is a parameter of the query here")),
+            "if-match" => return Err(self.reading.stop(422, "`if-match` is a header here")),
+            _ if self.around == Around::Change => return Ok(false),
+            _ => {}
         }
         if let Some(at) = ABSENT.iter().position(|(absent, _)| *absent == name) {
             return once(&mut self.absent[at], ABSENT[at].0, self.reading, map);

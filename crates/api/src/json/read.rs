@@ -18,7 +18,7 @@ pub use super::body::FieldsBuf;
 use super::body::{Around, ChangesBody, ZoneBody};
 use super::object::{AsObject, Object, Reading, Text};
 use super::{Refusal, text};
-use crate::frame::{SetsBuf, What, ZonesBuf};
+use crate::frame::{RRSETS_MAX, SetsBuf, What, ZonesBuf};
 use crate::path::id;
 
 /// TTL of NS records of which a client says the names alone: as PowerDNS has it.
@@ -74,7 +74,8 @@ pub fn put(body: &[u8]) -> Result<FieldsBuf, Refusal> {
     Reading::new(false, 0).read(body, |reading| {
         let mut zone = ZoneBody::new(reading, Around::Set);
         object(body, &mut zone)?;
-        let is_more = zone.rrsets.is_some() || zone.zone.is_some() || zone.nameservers.is_some();
+        let is_list = matches!(zone.rrsets, Some(Some(_))) || matches!(zone.nameservers, Some(Some(_)));
+        let is_more = is_list || matches!(zone.zone, Some(Some(_)));
         fields = Some(match is_more {
             true => Err("expected fields of the zone alone: RRsets are changed by PATCH".to_owned()),
             false => zone.fields(),
@@ -138,6 +139,10 @@ fn of_body(body: &mut ZoneBody<'_, '_>, octets_max: usize) -> Result<Made, Refus
     };
     let names = body.nameservers.take().flatten().unwrap_or_default();
     nameservers(&zone, &names, &mut sets).map_err(refused)?;
+    if sets.count() > RRSETS_MAX || sets.octets() > octets_max {
+        let words = "too many records for one request".to_owned();
+        return Err(Refusal { status: 413, words, faults: Vec::new() });
+    }
     Ok(Made { zone, fields, sets })
 }
 

@@ -1,7 +1,7 @@
 //! What bodies are read as, and why not.
 
 use super::*;
-use crate::frame::{Kind, RRSETS_MAX, Set, SetsBuf, What, ZONES_MAX};
+use crate::frame::{Ask, Asked, Asking, Kind, RRSETS_MAX, Set, SetsBuf, What, ZONES_MAX};
 use crate::tag::{Condition, Tag};
 use wire::iana::rtype;
 
@@ -209,13 +209,10 @@ fn bounds_of_bodies() {
     let ports = one(&A.replace("\"A\"", "\"WKS\"").replace("192.0.2.1", "192.0.2.1 6 65535"));
     assert_eq!(read::patch(ports.as_bytes(), 8_000).unwrap_err().status, 413);
     assert!(read::patch(ports.as_bytes(), 9_000).is_ok());
-    let sets = |count: usize| {
-        let set = |at| format!("{{\"name\":\"h{at}.\",\"type\":\"A\",\"changetype\":\"DELETE\"}}");
-        format!("{{\"rrsets\":[{}]}}", (0..count).map(set).collect::<Vec<_>>().join(","))
-    };
-    let octets_max = 64 << 20;
-    assert_eq!(read::patch(sets(RRSETS_MAX).as_bytes(), octets_max).unwrap().count(), RRSETS_MAX);
-    assert_eq!(read::patch(sets(RRSETS_MAX + 1).as_bytes(), octets_max).unwrap_err().status, 413);
+    // Also those that are none count.
+    let nones = |count| format!("{{\"rrsets\":[{}]}}", vec!["{}"; count].join(","));
+    assert_eq!(refused(nones(RRSETS_MAX)).0, 422);
+    assert_eq!(refused(nones(RRSETS_MAX + 1)).0, 413);
     let records = format!("{{\"rrsets\":[{{\"records\":[{}]}}]}}", vec!["{}"; 65_536].join(","));
     assert_eq!(refused(records).0, 413);
     let zones = |count: usize| {
@@ -224,6 +221,66 @@ fn bounds_of_bodies() {
     };
     assert!(read::changes(zones(ZONES_MAX).as_bytes(), OCTETS_MAX).is_ok());
     assert_eq!(read::changes(zones(ZONES_MAX + 1).as_bytes(), OCTETS_MAX).unwrap_err().status, 413);
+}
+
+/// A zone of so many sets, from a text.
+fn post(sets: usize, rest: &str, octets_max: usize) -> Result<read::Made, Refusal> {
+    let text = "a 1 A 192.0.2.1\\nb 1 A 192.0.2.1\\n".repeat(sets / 2);
+    read::post(format!("{{\"name\":\"x.\",\"zone\":\"{text}\"{rest}}}").as_bytes(), octets_max)
+}
+
+#[test]
+fn bounds_of_zones_that_are_made() {
+    assert_eq!(post(RRSETS_MAX + 2, "", OCTETS_MAX << 2).unwrap_err().status, 413);
+    // Name servers are a set too, and have octets.
+    let ns = ", \"nameservers\": [\"ns.\"]";
+    assert_eq!(post(RRSETS_MAX, ns, OCTETS_MAX << 2).unwrap_err().status, 413);
+    assert_eq!((post(2, "", 40).is_ok(), post(2, ns, 40).unwrap_err().status), (true, 413));
+    // A TTL that is none is zero, as in zone files.
+    let made = read::post(br#"{"name": "x.", "zone": "@ 2147483648 A 192.0.2.1"}"#, OCTETS_MAX).unwrap();
+    assert_eq!(lines(&made.sets), ["x. A Extend 0 | 192.0.2.1"]);
+}
+
+mod long {
+    use super::*;
+
+    /// What is made of a body is an ask that the other side reads.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn sets_of_a_text() {
+        let made = post(RRSETS_MAX, "", OCTETS_MAX << 2).unwrap();
+        assert_eq!(made.sets.count(), RRSETS_MAX);
+        let (fields, sets) = (made.fields.fields(), made.sets.sets());
+        let asked = Asked::Make { zone: &made.zone, repeat: None, fields, sets };
+        assert!(Asking::of(1, &Ask { key: b"key", address: [127, 0, 0, 1].into(), asked }).is_some());
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn sets_of_a_body() {
+        let sets = |count: usize| {
+            let set = |at| format!("{{\"name\":\"h{at}.\",\"type\":\"A\",\"changetype\":\"DELETE\"}}");
+            format!("{{\"rrsets\":[{}]}}", (0..count).map(set).collect::<Vec<_>>().join(","))
+        };
+        let octets_max = 64 << 20;
+        assert_eq!(read::patch(sets(RRSETS_MAX).as_bytes(), octets_max).unwrap().count(), RRSETS_MAX);
+        assert_eq!(read::patch(sets(RRSETS_MAX + 1).as_bytes(), octets_max).unwrap_err().status, 413);
+    }
+}
+
+/// What is done without a look at it would be done otherwise than was meant.
+#[test]
+fn what_is_no_part_of_a_body() {
+    for (field, words) in [
+        ("\"dry-run\": true", "`dry-run` is a parameter of the query here"),
+        ("\"if-match\": \"*\"", "`if-match` is a header here"),
+    ] {
+        let body = format!("{{\"rrsets\": [], {field}}}");
+        assert_eq!(refused(&body), (422, words.to_owned()));
+        let of_zone = format!("{{\"name\": \"x.\", {field}}}");
+        assert_eq!(read::post(of_zone.as_bytes(), OCTETS_MAX).unwrap_err().words, words);
+        assert_eq!(read::put(of_zone.as_bytes()).unwrap_err().words, words);
+    }
 }
 
 #[test]
@@ -304,6 +361,9 @@ fn fields_that_become_others() {
         (None, Some("EPOCH"), Some(""))
     );
     assert_eq!(put("{}"), Ok(read::FieldsBuf::default()));
+    // `null` is not given.
+    let none = r#"{"rrsets": null, "nameservers": null, "zone": null, "kind": null}"#;
+    assert_eq!(put(none), Ok(read::FieldsBuf::default()));
     for (body, words) in [
         ("{\"rrsets\": []}", "expected fields of the zone alone: RRsets are changed by PATCH"),
         ("{\"nameservers\": []}", "expected fields of the zone alone: RRsets are changed by PATCH"),

@@ -4,7 +4,7 @@ use wire::{Name, NameBuf};
 use zonefile::{NoIncludes, Options, Record, Source};
 
 use super::{FAULTS_MAX, Refusal};
-use crate::frame::{SetsBuf, What};
+use crate::frame::{RRSETS_MAX, SetsBuf, TTL_MAX, What};
 
 /// Reads the records of a text. Those that follow each other with one owner, type and TTL are one set, which extends what was before.
 pub(super) fn read(zone: &Name, text: &str, octets_max: usize) -> Result<SetsBuf, Refusal> {
@@ -14,12 +14,16 @@ pub(super) fn read(zone: &Name, text: &str, octets_max: usize) -> Result<SetsBuf
     let mut sets = SetsBuf::default();
     let mut open: Option<(NameBuf, u16, u32)> = None;
     let mut take = |record: &Record<'_>| {
-        let ttl = record.ttl.min(crate::frame::TTL_MAX);
+        // As of zone files: with the top bit set a TTL counts as zero (RFC 2181 8).
+        let ttl = if record.ttl > TTL_MAX { 0 } else { record.ttl };
         let is_same = |(owner, rtype, known): &(NameBuf, u16, u32)| {
             (&**owner, *rtype, *known) == (record.owner, record.rtype, ttl)
         };
         if !open.as_ref().is_some_and(is_same) || !sets.record(record.rdata) {
             sets.begin(record.owner, record.rtype, What::Extend, ttl);
+            if sets.count() == RRSETS_MAX {
+                return Err(zonefile::Refusal::Stop);
+            }
             sets.record(record.rdata);
             open = Some((record.owner.to_owned(), record.rtype, ttl));
         }
