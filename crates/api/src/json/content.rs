@@ -3,6 +3,8 @@
 //! Read is what the reader of zone files reads, one record without an owner, and nothing that lives between records: no directive, no line behind the first, no
 //! comment, and no name that needs an origin.
 
+mod plain;
+
 use std::fmt;
 
 use wire::iana::rtype;
@@ -26,7 +28,7 @@ pub enum Fault {
     NotAscii,
     /// A name that is not absolute.
     Relative,
-    /// Text of several words without quotes.
+    /// Text of several words, or with parentheses, without quotes.
     BareWords,
     /// Not of the type's form.
     Form(Cause),
@@ -77,21 +79,18 @@ impl Reader {
     /// Replaces `out` by the RDATA that the text is of. `rtype`: one of zone data.
     pub fn read(&mut self, rtype: u16, content: &str, out: &mut Vec<u8>) -> Result<(), Fault> {
         out.clear();
-        plain(rtype, content)?;
+        plain::check(rtype, content)?;
         self.line.clear();
         // The root owns it: an entry that begins with a dot is no directive. Behind the type nothing is read as anything but RDATA.
         self.line.extend_from_slice(format!(". 0 IN {} ", rtype::Text(rtype)).as_bytes());
         self.line.extend_from_slice(content.as_bytes());
         let source = Source { name: String::new(), input: Box::new(&self.line[..]) };
-        let mut has_bare_words = false;
         let mut take = |record: &Record<'_>| {
             out.extend_from_slice(record.rdata);
-            has_bare_words = record.has_bare_words;
             Ok(())
         };
         let read = zonefile::read_with(&mut self.buffers, source, &self.options, &mut NoIncludes, &mut take);
         match read {
-            Ok(_) if has_bare_words => Err(Fault::BareWords),
             // The sign for the origin is a name of 255 octets, which has no room for anything before it; nobody else has it.
             Ok(_) if rdata::has_names(rtype) && content.contains('@') && has_origin(out) => {
                 Err(Fault::Relative)
@@ -114,29 +113,6 @@ fn origin() -> wire::NameBuf {
 fn has_origin(rdata: &[u8]) -> bool {
     let origin = origin();
     rdata.windows(origin.octets().len()).any(|part| part == origin.octets())
-}
-
-/// Looks at what is no matter of a type: length, characters, comments.
-fn plain(rtype: u16, content: &str) -> Result<(), Fault> {
-    if content.len() > CONTENT_OCTETS_MAX {
-        return Err(Fault::TooLong);
-    }
-    if !content.is_ascii() && rdata::has_names(rtype) {
-        return Err(Fault::NotAscii);
-    }
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    for octet in content.bytes() {
-        match octet {
-            b'\t' => {}
-            0..=31 | 127 => return Err(Fault::Control),
-            _ if is_escaped => {}
-            b'"' => is_quoted = !is_quoted,
-            b';' if !is_quoted => return Err(Fault::Comment),
-            _ => {}
-        }
-        is_escaped = octet == b'\\' && !is_escaped;
-    }
-    Ok(())
 }
 
 /// Appends the content of a record in PowerDNS's normal form (`pdns/rcpgenerator.cc`), which is ASCII. What is not of its type's form is `\#`.
@@ -202,7 +178,9 @@ fn names(begin: usize, out: &mut Vec<u8>) {
 
 /// Parameters of services: of `alpn` without quotes, of `ech` with them.
 fn parameters(begin: usize, out: &mut Vec<u8>) {
-    let text = out.split_off(begin);
+    // Before them are a priority and a name, which may look like one.
+    let first = (0..2).fold(begin, |at, _| (at + word_length(&out[at..]) + 1).min(out.len()));
+    let text = out.split_off(first);
     let mut rest = &text[..];
     while !rest.is_empty() {
         let (word, after) = rest.split_at(word_length(rest));
@@ -297,6 +275,12 @@ mod tests {
             ),
             (rtype::SVCB, "1 a\\;b.example. alpn=\"h\\\\,2\"", "1 a\\;b.example. alpn=\"h\\\\,2\""),
             (rtype::SVCB, "0 svc.example.", "0 svc.example."),
+            (rtype::SVCB, "1 ech=a. alpn=h2 ech=AEP+", "1 ech=a. alpn=h2 ech=\"AEP+\""),
+            (rtype::SVCB, "0 ech=a\\ b.", "0 ech=a\\032b."),
+            (rtype::TXT, "(\"a\" \"(b)\" )", "\"a\" \"(b)\""),
+            (rtype::TXT, "a\\ b\\(", "\"a b(\""),
+            (rtype::RESINFO, "qnamemin exterr=15", "\"qnamemin\" \"exterr=15\""),
+            (rtype::CAA, "0 issue ca.example", "0 issue \"ca.example\""),
             (rtype::TXT, "\\# 3 02 ABCD", "\"\\171\\205\""),
             (4_000, "\\# 3 ABCDEF", "\\# 3 abcdef"),
             (rtype::OPENPGPKEY, "AQ ID", "AQID"),
@@ -323,6 +307,15 @@ mod tests {
             (rtype::SVCB, "1 @", Fault::Relative),
             (rtype::CNAME, "ü.example.", Fault::NotAscii),
             (rtype::TXT, "two words", Fault::BareWords),
+            (rtype::TXT, "two\twords", Fault::BareWords),
+            (rtype::TXT, "(word)", Fault::BareWords),
+            (rtype::TXT, "\\#a b", Fault::BareWords),
+            (rtype::TXT, "word()", Fault::BareWords),
+            (rtype::TXT, "say\"hi\"", Fault::BareWords),
+            (rtype::TXT, "\"a\"b", Fault::BareWords),
+            (rtype::WALLET, "two words", Fault::BareWords),
+            (rtype::CAA, "0 issue (x)", Fault::BareWords),
+            (rtype::NAPTR, "1 1 (u) \"\" \"\" .", Fault::BareWords),
         ] {
             assert_eq!(read(rtype, content), expected, "{content}");
         }
