@@ -1,6 +1,5 @@
 //! The fuzzer's way in: any octets as what a child says, as what a server says, as a body, as a path.
 
-use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
 use crate::frame::{Answer, Ask, Asked, Frame, Item, Piece, Run, Said, ZonesBuf};
@@ -13,12 +12,13 @@ const OCTETS_MAX: usize = 1 << 20;
 /// What the first octet chooses is tried with the others. What is read is written as the same octets; what a body becomes is an ask that is read.
 pub fn fuzz_api(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else { return };
-    match choice % 5 {
+    match choice % 6 {
         0 => frames(data, said),
         1 => frames(data, answer),
         2 => bodies(data),
         3 => printed(data),
-        _ => paths(data),
+        4 => paths(data),
+        _ => contents(data),
     }
 }
 
@@ -112,11 +112,21 @@ fn content(owner: &Name, rtype: u16, rdata: &[u8]) {
     let text = String::from_utf8(text).expect("it is ASCII");
     // Of a few types 64 KiB are more text than a client may send.
     let fits = text.len() <= json::content::CONTENT_OCTETS_MAX;
-    let is_data = !rtype::is_meta(rtype) && rtype != 0;
-    if fits && is_data && zonefile::rdata::check(rtype, rdata).is_ok() {
+    if fits && path::is_of_data(rtype) && zonefile::rdata::check(rtype, rdata).is_ok() {
         let mut again = Vec::new();
         let result = json::content::Reader::new().read(rtype, &text, &mut again);
         assert!(result.is_ok() && again == rdata, "{owner} {rtype} {text}: {result:?}");
+    }
+}
+
+/// A type and any text: what is read of it has the form of the type, and is told as what is read so again.
+fn contents(data: &[u8]) {
+    let Some((rtype, text)) = data.split_first_chunk() else { return };
+    let (rtype, text) = (u16::from_be_bytes(*rtype), String::from_utf8_lossy(text));
+    let mut rdata = Vec::new();
+    if path::is_of_data(rtype) && json::content::Reader::new().read(rtype, &text, &mut rdata).is_ok() {
+        assert_eq!(zonefile::rdata::check(rtype, &rdata), Ok(()), "{rtype} {text}");
+        content(Name::root(), rtype, &rdata);
     }
 }
 
