@@ -58,12 +58,19 @@ impl fmt::Display for NoFrame {
 impl std::error::Error for NoFrame {}
 
 /// A frame, before it is known what it says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'f> {
     /// Which ask it is about; of a number's own ask the child says which.
     pub ask: u32,
     kind: u8,
     rest: &'f [u8],
+}
+
+/// Without what it says: there are keys in it.
+impl fmt::Debug for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Frame({}, {:?}, {} octets)", self.ask, char::from(self.kind), self.rest.len())
+    }
 }
 
 impl<'f> Frame<'f> {
@@ -102,7 +109,7 @@ impl<'f> Frame<'f> {
 }
 
 /// What the child says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Said<'f> {
     /// An ask.
     Ask(Ask<'f>),
@@ -116,6 +123,20 @@ pub enum Said<'f> {
     Stop,
     /// Its rights could not be given up, or not all, as this kernel does not know how. Of no ask.
     Unconfined,
+}
+
+/// Without octets of parts, as of frames.
+impl fmt::Debug for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Said::Ask(ask) => ask.fmt(f),
+            Said::Long(octets) => write!(f, "Long({octets})"),
+            Said::Part(octets) => write!(f, "Part({} octets)", octets.len()),
+            Said::Credit(pieces) => write!(f, "Credit({pieces})"),
+            Said::Stop => f.write_str("Stop"),
+            Said::Unconfined => f.write_str("Unconfined"),
+        }
+    }
 }
 
 impl<'f> Said<'f> {
@@ -157,10 +178,16 @@ fn is_long(octets: usize) -> bool {
 }
 
 /// An ask on its way: one frame, or one that announces it and then its parts, which are written as the socket takes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Asking {
     number: u32,
     octets: Vec<u8>,
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Asking({}, {} octets)", self.number, self.octets.len())
+    }
 }
 
 impl Asking {

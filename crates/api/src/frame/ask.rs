@@ -8,6 +8,7 @@
 //! any        0; or 1 and what is there
 //! ```
 
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use wire::Name;
@@ -151,7 +152,7 @@ impl ZonesBuf {
 }
 
 /// An ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ask<'a> {
     /// The key that it has, as it was sent.
     pub key: &'a [u8],
@@ -159,6 +160,16 @@ pub struct Ask<'a> {
     pub address: IpAddr,
     /// What it is.
     pub asked: Asked<'a>,
+}
+
+/// Without the key.
+impl fmt::Debug for Ask<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ask")
+            .field("address", &self.address)
+            .field("asked", &self.asked)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is asked for. A key of repeats is `repeat`.

@@ -402,6 +402,21 @@ fn what_cannot_be_asked() {
     assert!(!can(key, Some("")) && !can(key, Some("a b")) && !can(key, Some("ü")));
 }
 
+/// Keys are in no log, whoever writes what it has into one.
+#[test]
+fn keys_are_not_told() {
+    let key = b"zonda_secret";
+    let ask = Ask { key, address: [192, 0, 2, 1].into(), asked: Asked::Who };
+    let asking = Asking::of(1, &ask).unwrap();
+    let mut octets = Vec::new();
+    asking.begin(&mut octets);
+    let (frame, _) = Frame::read(&octets).unwrap().unwrap();
+    let told = format!("{ask:?} {asking:?} {frame:?} {:?} {:?}", Said::of(&frame), Said::Part(&octets));
+    let as_numbers = format!("{key:?}");
+    assert!(!told.contains("secret") && !told.contains(as_numbers.trim_matches(['[', ']'])), "{told}");
+    assert!(told.contains("192.0.2.1") && told.contains("Who"), "{told}");
+}
+
 fn is_read(zones: &ZonesBuf) -> bool {
     let mut octets = Vec::new();
     let asked = Asked::Explain(zones.zones());
