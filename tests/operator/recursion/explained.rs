@@ -85,7 +85,7 @@ fn a_resolver_says_how_it_is() {
             "resolver  for local; validates, asks elsewhere for inner.example.\n",
             "cache     ",
             " entries, ",
-            " of 256",
+            " of 16.0 MiB",
             " %)\n",
         ];
         check_order(&said, &parts);

@@ -43,7 +43,7 @@ fn the_cache_can_be_looked_at_and_flushed() {
         assert!(flushed.ends_with(" entries forgotten\n"), "{flushed}");
         assert_eq!(resolver.ctl(&["cache", "show", "plain.org"]), "nothing is kept of plain.org\n");
         assert!(
-            resolver.ctl(&["cache", "stats"]).contains(" of 256"),
+            resolver.ctl(&["cache", "stats"]).contains(" of 16.0 MiB"),
             "{}",
             resolver.ctl(&["cache", "stats"])
         );
