@@ -12,7 +12,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
-use store::{Fault, Snapshot, Store};
+use store::Fault;
+use store::source::{Moment, Next, Source};
 use transfer::catalog_zone::Allowed;
 use wire::{Name, NameBuf};
 
@@ -22,6 +23,8 @@ use crate::push::{NotPushed, Push, Pushed};
 /// What was refused or unfit is looked at again after so long, also if nothing has changed, as the disk may have room again; twice as long each time, until something
 /// is served.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(300));
+/// Zones that are said to be asked for next: one round trip for so many is little beside what is read of them, and what was read in vain where there is no room for all is not much.
+const PREPARED_MAX: usize = 256;
 
 /// What is known of a zone.
 #[derive(Default)]
@@ -55,8 +58,6 @@ pub(crate) struct Follow {
     again: Duration,
     /// What was said of zones whose changes by plain SQL can be no version.
     unfit: HashMap<NameBuf, String>,
-    /// Number and mark of the newest version that was seen.
-    last: Option<(i64, String)>,
     /// Whether it was said that all was looked at.
     has_said: bool,
 }
@@ -98,11 +99,10 @@ impl Follow {
     }
 
     /// Looks at the whole list.
-    pub(crate) fn list(&mut self, snapshot: &Snapshot<'_>) -> Result<(), Fault> {
-        self.last = snapshot.last()?;
+    pub(crate) fn list(&mut self, source: &mut dyn Source) -> Result<(), Fault> {
         let mut due = Vec::new();
         let mut met: HashSet<NameBuf> = HashSet::new();
-        snapshot.heads(&mut |head| {
+        source.list(&mut |head| {
             let Some(name) = name_of(head.zone) else { return };
             let known = self.zones.get(&name);
             let held = known.and_then(|zone| zone.held);
@@ -119,19 +119,9 @@ impl Follow {
         Ok(())
     }
 
-    /// Looks for versions that are new.
-    pub(crate) fn look(&mut self, snapshot: &Snapshot<'_>) -> Result<(), Over> {
-        let id = match &self.last {
-            Some((id, mark)) if snapshot.mark_of(*id)?.as_ref() == Some(mark) => *id,
-            // Dropped by `trim`, or never there: of another copy. The list is looked at as a whole.
-            Some(_) => return Err(Over::IsAnother),
-            None => 0,
-        };
-        let mut changed = Vec::new();
-        snapshot.changed_since(id, &mut |zone| changed.extend(name_of(zone)))?;
-        changed.into_iter().for_each(|zone| self.note(zone));
-        self.last = snapshot.last()?;
-        Ok(())
+    /// Has zones be looked at that have other versions.
+    pub(crate) fn changed(&mut self, zones: &[String]) {
+        zones.iter().filter_map(|zone| name_of(zone)).for_each(|zone| self.note(zone));
     }
 
     /// Says which zones have changes that can be no version, and which of them have none any more.
@@ -183,18 +173,13 @@ impl Follow {
     }
 
     /// Pushes what is due, as far as there is room; looks once more at what was put off when it is time.
-    pub(crate) fn push(&mut self, store: &mut Store, say: Say<'_>) -> Result<(), Over> {
+    pub(crate) fn push(&mut self, source: &mut dyn Source, say: Say<'_>) -> Result<(), Over> {
         if self.since.is_some_and(|since| since.elapsed() >= self.again.max(AGAIN.0)) {
             self.again = (2 * self.again).clamp(AGAIN.0, AGAIN.1);
             self.look_again();
         }
-        if !self.due.is_empty() {
-            let snapshot = store.snapshot()?;
-            while self.has_room()
-                && let Some(name) = self.due.pop_front()
-            {
-                self.push_one(name, &snapshot, say)?;
-            }
+        if self.is_busy() {
+            self.push_due(&mut *source.moment()?, say)?;
         }
         if self.due.is_empty() && !std::mem::replace(&mut self.has_said, true) {
             say(Frame::Looked)?;
@@ -202,11 +187,33 @@ impl Follow {
         Ok(())
     }
 
-    fn push_one(&mut self, name: NameBuf, snapshot: &Snapshot<'_>, say: Say<'_>) -> Result<(), Over> {
+    fn push_due(&mut self, moment: &mut dyn Moment, say: Say<'_>) -> Result<(), Over> {
+        while self.is_busy() {
+            let next: Vec<Next> = self.due.iter().take(PREPARED_MAX).map(|name| self.next(name)).collect();
+            moment.prepare(&next)?;
+            for _ in next {
+                if !self.has_room() {
+                    return Ok(());
+                }
+                let Some(name) = self.due.pop_front() else { return Ok(()) };
+                self.push_one(name, moment, say)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What will be asked of a zone.
+    fn next(&self, name: &Name) -> Next {
+        let zone = self.zones.get(name).filter(|zone| !zone.is_whole);
+        let held = zone.and_then(|zone| zone.held).filter(|held| held.mark != Mark::NONE);
+        Next { zone: name.to_string(), held: held.map(|held| held.mark.to_string()) }
+    }
+
+    fn push_one(&mut self, name: NameBuf, moment: &mut dyn Moment, say: Say<'_>) -> Result<(), Over> {
         let zone = self.zones.entry(name.clone()).or_default();
         zone.is_due = false;
         let Zone { is_known, held, is_whole, .. } = *zone;
-        match (Push { zone: &name, is_known, held, is_whole }).run(snapshot, say) {
+        match (Push { zone: &name, is_known, held, is_whole }).run(moment, say) {
             Ok(Pushed::Version(_, octets)) => {
                 (zone.is_whole, zone.is_on_its_way, zone.counted) = (false, true, Some(octets));
                 self.on_their_way.0 += 1;

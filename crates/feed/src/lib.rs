@@ -12,8 +12,9 @@
 //! It is `zonda feed`, a child of the server. SQLite runs here and not in the process that answers. Design: `docs/design/store.md` 5.
 //!
 //! * [`frame`]: what both say to each other; [`pair`]: over what. That is all that the server uses of this crate.
-//! * `process`: from the start to the end; `confine`: rights that are given up before the file is opened; `watch`: whether the file is the one that was opened.
-//! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages.
+//! * `process`: from the start to the end; `confine`: rights that are given up before the store is opened.
+//! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages. They know no database, but [`store::source`].
+//! * `sqlite`: a file as such a source; `watch`: whether the file is the one that was opened.
 
 mod confine;
 mod follow;
@@ -22,6 +23,7 @@ mod message;
 pub mod pair;
 mod process;
 mod push;
+mod sqlite;
 mod watch;
 
 pub use process::run;

@@ -1,30 +1,32 @@
 //! The process from its start to its end.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use store::{Access, Fault, Meta, Store};
+use store::Fault;
+use store::source::{Found, Look, Raise, Source};
 use transfer::catalog_zone::Allowed;
+use wire::NameBuf;
 
 use crate::confine::{close_inherited, confine, limit};
 use crate::follow::{Follow, Over};
 use crate::frame::Frame;
 use crate::pair::{Reader, say};
+use crate::sqlite::Sqlite;
 use crate::watch::Watch;
 
 /// How long the server may take to say which store.
 const OPEN_WAIT: Duration = Duration::from_secs(10);
 /// Before a store that cannot be read is tried again: twice as long each time.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// How long it is waited for others who write: as long as zones are not looked at.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// From look to look while something comes, and when nothing has come for a while.
-const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
-/// That while.
+/// Where nothing has come for so long it is looked less often.
 const QUIET: Duration = Duration::from_secs(10);
+/// How often it is looked whether the store is another one, while nothing else is to be done.
+const HELD_WAIT: Duration = Duration::from_millis(100);
 /// After so long the whole list is looked at once more, whatever was seen meanwhile.
 const LIST: Duration = Duration::from_secs(3_600);
 /// How often it is said that this process is there.
@@ -87,14 +89,12 @@ struct Feeder {
 
 /// What was seen of a store.
 struct Looked {
-    /// [`Store::data_version`]; `None`: nothing was looked at yet.
-    version: Option<i64>,
     /// Whether it was said that somebody holds it.
     is_away: bool,
     /// When something was new last.
     changed: Instant,
-    /// When the whole list was looked at last.
-    listed: Instant,
+    /// When the whole list was looked at last; `None`: it was not yet.
+    listed: Option<Instant>,
 }
 
 impl Feeder {
@@ -160,45 +160,37 @@ impl Feeder {
         Ok(())
     }
 
-    /// Follows one file.
+    /// Follows one store.
     fn follow(&mut self, path: &Path, wanted: &Allowed) -> Result<(), Over> {
-        let mut watch = Watch::new(path);
-        let (mut store, is_writable) = open(path)?;
-        store.set_patience(PATIENCE)?;
-        store.on_progress(beat_of(self.stream.try_clone()?))?;
-        // What cannot be read at all is found before anybody is told.
-        store.snapshot()?.last()?;
-        let identity = store.identity().to_owned();
+        let source: &mut dyn Source = &mut Sqlite::open(path, beat_of(self.stream.try_clone()?))?;
+        let (identity, is_writable) = (source.identity().to_owned(), source.is_writable());
         say(&self.stream, &[Frame::Opened { identity, is_writable }])?;
-        let mut follow = self.take_held(wanted, &mut watch)?;
-        let mut looked =
-            Looked { version: None, is_away: false, changed: Instant::now(), listed: Instant::now() };
+        let mut follow = self.take_held(wanted, source)?;
+        let mut looked = Looked { is_away: false, changed: Instant::now(), listed: None };
         loop {
             self.beat()?;
-            if watch.is_another() {
-                return Err(Over::IsAnother);
-            }
-            self.look((&mut store, is_writable), &mut follow, &mut looked)?;
+            self.look(source, &mut follow, &mut looked)?;
             let stream = &self.stream;
-            follow.push(&mut store, &mut |frame| say(stream, &[frame]))?;
+            follow.push(source, &mut |frame| say(stream, &[frame]))?;
+            let pauses = source.pauses();
             let wait = match () {
                 () if follow.is_busy() => Duration::ZERO,
-                () if looked.changed.elapsed() > QUIET => POLLS.1,
-                () => POLLS.0,
+                () if looked.changed.elapsed() > QUIET => pauses.1.min(BEAT),
+                () => pauses.0.min(BEAT),
             };
-            self.hear(wait, &mut store, &mut follow)?;
+            self.hear(wait, source, &mut follow)?;
         }
     }
 
     /// Takes what the server holds. It may take its time, if another database is to be confirmed first, and that one may be put back meanwhile.
-    fn take_held(&mut self, wanted: &Allowed, watch: &mut Watch) -> Result<Follow, Over> {
+    fn take_held(&mut self, wanted: &Allowed, source: &mut dyn Source) -> Result<Follow, Over> {
         let mut follow = Follow::new(wanted.clone());
         loop {
             self.beat()?;
-            if watch.is_another() {
+            if source.is_another()? {
                 return Err(Over::IsAnother);
             }
-            match self.reader.next(POLLS.1)? {
+            match self.reader.next(HELD_WAIT)? {
                 Some(Frame::Held(zone, held)) => follow.hold(zone, held),
                 Some(Frame::Go) => return Ok(follow),
                 // Of a push before.
@@ -207,67 +199,64 @@ impl Feeder {
         }
     }
 
-    /// Looks what is new, if anything can be.
+    /// Looks what is new.
     fn look(
         &mut self,
-        (store, is_writable): (&mut Store, bool),
+        source: &mut dyn Source,
         follow: &mut Follow,
         looked: &mut Looked,
     ) -> Result<(), Over> {
-        let version = store.data_version()?;
-        let is_list = looked.version.is_none() || looked.listed.elapsed() >= LIST;
-        if !is_list && looked.version == Some(version) && !looked.is_away {
-            return Ok(());
+        if source.is_another()? {
+            return Err(Over::IsAnother);
         }
-        let closed = if is_writable { self.close(store, follow) } else { Ok(()) };
-        let away = match closed {
-            Ok(()) => None,
-            // Somebody holds it for long. What is there can be read all the same.
-            Err(Over::Fault(fault @ Fault::Busy)) => Some(words(&fault)),
-            Err(over) => return Err(over),
-        };
-        if away.is_some() != looked.is_away {
-            looked.is_away = away.is_some();
-            say(&self.stream, &[Frame::Away(away.unwrap_or_default())])?;
+        let Look { found, unfit, waits } = source.look(now())?;
+        let stream = &self.stream;
+        if let Some(unfit) = unfit {
+            follow.note_unfit(&unfit, &mut |frame| say(stream, &[frame]))?;
         }
-        let snapshot = store.snapshot()?;
-        match is_list {
-            true => {
-                follow.list(&snapshot)?;
-                looked.listed = Instant::now();
+        if waits.is_some() != looked.is_away {
+            looked.is_away = waits.is_some();
+            say(stream, &[Frame::Away(waits.as_ref().map(words).unwrap_or_default())])?;
+        }
+        let is_list = looked.listed.is_none_or(|listed| listed.elapsed() >= LIST);
+        match found {
+            Found::Another => return Err(Over::IsAnother),
+            Found::Nothing if !is_list => return Ok(()),
+            Found::Zones(zones) if !is_list => follow.changed(&zones),
+            Found::List | Found::Nothing | Found::Zones(_) => {
+                follow.list(source)?;
+                looked.listed = Some(Instant::now());
             }
-            false => follow.look(&snapshot)?,
         }
-        (looked.version, looked.changed) = (Some(version), Instant::now());
+        looked.changed = Instant::now();
         Ok(())
     }
 
-    /// Makes versions of what others have changed by plain SQL.
-    fn close(&mut self, store: &mut Store, follow: &mut Follow) -> Result<(), Over> {
-        let stream = &self.stream;
-        let closing = store.close_pending(None, now())?;
-        Ok(follow.note_unfit(&closing.refused, &mut |frame| say(stream, &[frame]))?)
-    }
-
     /// Takes what the server says.
-    fn hear(&mut self, wait: Duration, store: &mut Store, follow: &mut Follow) -> Result<(), Over> {
-        let mut wait = wait;
+    fn hear(&mut self, wait: Duration, source: &mut dyn Source, follow: &mut Follow) -> Result<(), Over> {
+        let (mut wait, mut raises) = (wait, Vec::new());
         for _ in 0..FRAMES_A_TURN {
             match self.reader.next(wait)? {
-                Some(Frame::Raise(zone, above)) => {
-                    let why = format!("above serial {above}, which a server had");
-                    let meta = Meta { at: now(), who: Some("zonda"), why: Some(&why) };
-                    match raise(store, &zone, above, &meta) {
-                        Ok(()) => follow.raised(zone),
-                        Err(fault) => {
-                            say(&self.stream, &[Frame::Unfit(zone, fault.lines().join("; "))])?;
-                        }
-                    }
-                }
+                Some(Frame::Raise(zone, above)) => raises.push((zone, above)),
                 Some(frame) => follow.answer(frame),
                 None => break,
             }
             wait = Duration::ZERO;
+        }
+        Ok(self.raise(raises, source, follow)?)
+    }
+
+    /// Has zones be given other versions.
+    fn raise(&self, raises: Vec<Raise>, source: &mut dyn Source, follow: &mut Follow) -> io::Result<()> {
+        if raises.is_empty() {
+            return Ok(());
+        }
+        let mut failed: HashMap<NameBuf, String> = source.raise(&raises, now()).into_iter().collect();
+        for (zone, _) in raises {
+            match failed.remove(&zone) {
+                Some(words) => say(&self.stream, &[Frame::Unfit(zone, words)])?,
+                None => follow.raised(zone),
+            }
         }
         Ok(())
     }
@@ -287,18 +276,6 @@ fn beat_of(stream: UnixStream) -> impl FnMut() -> bool + Send + 'static {
     }
 }
 
-fn raise(store: &mut Store, zone: &wire::Name, above: u32, meta: &Meta<'_>) -> Result<(), Fault> {
-    let mut writer = store.writer()?;
-    writer.raise(zone, above, meta)?;
-    writer.commit()
-}
-
-/// Opens a store to write, as changes by plain SQL are to be versions; else to read. Says whether it may be written.
-fn open(path: &Path) -> Result<(Store, bool), Fault> {
-    match Store::open(path, Access::Write) {
-        Err(fault) if store::open::is_for_want_of_rights(&fault) => {
-            Ok((Store::open(path, Access::Read)?, false))
-        }
-        opened => Ok((opened?, true)),
-    }
-}
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

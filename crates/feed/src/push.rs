@@ -1,9 +1,11 @@
-//! One zone of a snapshot as frames: all of it, or what has changed since a version.
+//! One zone of a moment as frames: all of it, or what has changed since a version.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use store::read::What;
-use store::{Fault, Kind, Snapshot};
+use store::source::Moment;
+use store::{Fault, Kind};
 use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
 
@@ -74,11 +76,11 @@ impl Push<'_> {
     /// Pushes the zone by `say`, if there is anything to push.
     pub(crate) fn run(
         &self,
-        snapshot: &Snapshot<'_>,
+        moment: &mut dyn Moment,
         say: &mut dyn FnMut(Frame) -> io::Result<()>,
     ) -> Result<Pushed, NotPushed> {
         let name = self.zone.to_string();
-        let Some(newest) = snapshot.newest(&name)?.filter(|newest| newest.kind != Kind::Removed) else {
+        let Some(newest) = moment.newest(&name)?.filter(|newest| newest.kind != Kind::Removed) else {
             return Ok(if self.is_known { Pushed::Gone } else { Pushed::Nothing });
         };
         let mark = Mark::from_text(&newest.mark).unwrap_or(Mark::NONE);
@@ -88,11 +90,11 @@ impl Push<'_> {
                 return Ok(Pushed::Nothing);
             }
             let is_known = held.mark != Mark::NONE;
-            let since = if is_known { snapshot.since(&name, &held.mark.to_string())? } else { None };
+            let since = if is_known { moment.since(&name, &held.mark.to_string())? } else { None };
             match since {
                 Some(versions) if !self.is_whole && leads_on(&versions) => {
                     let from = Some(held);
-                    return Sender::begin(self.zone, (from, to), say)?.changes(snapshot, &versions);
+                    return Sender::begin(self.zone, (from, to), say)?.changes(moment, &versions);
                 }
                 Some(_) => {}
                 // Of a mark that is not known here it is not known either what led from it; a serial that is not greater is of a database that went back.
@@ -102,10 +104,10 @@ impl Push<'_> {
                 None => return Ok(Pushed::Back(to.serial)),
             }
         }
-        if snapshot.is_pending(&name)? {
+        if moment.is_pending(&name)? {
             return Ok(Pushed::Later);
         }
-        Sender::begin(self.zone, (None, to), say)?.whole(snapshot, &name)
+        Sender::begin(self.zone, (None, to), say)?.whole(moment, &name)
     }
 }
 
@@ -134,7 +136,7 @@ impl<'s> Sender<'s> {
     }
 
     /// All of the zone: the SOA record, which comes first, once more at the end.
-    fn whole(mut self, snapshot: &Snapshot<'_>, name: &str) -> Result<Pushed, NotPushed> {
+    fn whole(mut self, moment: &mut dyn Moment, name: &str) -> Result<Pushed, NotPushed> {
         let mut messages = Messages::new(&self.zone, true);
         let mut soa: Option<RecordBuf> = None;
         let sent = {
@@ -143,17 +145,19 @@ impl<'s> Sender<'s> {
                 *octets += message.len();
                 say(Frame::Message(message)).map_err(NotPushed::from)
             };
-            let read = snapshot.records(name, &mut |record| {
+            let mut sent = Ok(());
+            let read = moment.records(name, &mut |record| {
                 soa.get_or_insert_with(|| record.clone());
-                messages.push(record, &mut each)
+                go_on(&mut sent, messages.push(record, &mut each))
             });
-            read.and_then(|()| soa.as_ref().map_or(Ok(()), |soa| messages.push(soa, &mut each)))
+            sent.and(read.map_err(NotPushed::from))
+                .and_then(|()| soa.as_ref().map_or(Ok(()), |soa| messages.push(soa, &mut each)))
         };
         self.end(sent, messages)
     }
 
     /// What led to the newest version, one after the other.
-    fn changes(mut self, snapshot: &Snapshot<'_>, versions: &[store::Version]) -> Result<Pushed, NotPushed> {
+    fn changes(mut self, moment: &mut dyn Moment, versions: &[store::Version]) -> Result<Pushed, NotPushed> {
         let mut messages = Messages::new(&self.zone, false);
         let sent = {
             let Sender { say, octets, .. } = &mut self;
@@ -161,7 +165,7 @@ impl<'s> Sender<'s> {
                 *octets += message.len();
                 say(Frame::Message(message)).map_err(NotPushed::from)
             };
-            send_changes(snapshot, versions, &mut messages, &mut each)
+            send_changes(moment, versions, &mut messages, &mut each)
         };
         self.end(sent, messages)
     }
@@ -180,25 +184,35 @@ impl<'s> Sender<'s> {
     }
 }
 
+/// Keeps what came of a record; whether another one is wanted.
+fn go_on(kept: &mut Result<(), NotPushed>, sent: Result<(), NotPushed>) -> ControlFlow<()> {
+    *kept = sent;
+    if kept.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 /// The SOA record of the newest version, then each difference, then that record again (RFC 1995 4).
 fn send_changes(
-    snapshot: &Snapshot<'_>,
+    moment: &mut dyn Moment,
     versions: &[store::Version],
     messages: &mut Messages,
     each: &mut impl FnMut(Vec<u8>) -> Result<(), NotPushed>,
 ) -> Result<(), NotPushed> {
     let Some(last) = versions.last() else { return Ok(()) };
     let mut soa: Option<RecordBuf> = None;
-    snapshot.changed(last, &mut |what, record| {
-        if what == What::Added && soa.is_none() {
+    moment.changed(last, &mut |what, record| {
+        if what == What::Added {
             soa = Some(record.clone());
+            return ControlFlow::Break(());
         }
-        Ok::<_, NotPushed>(())
+        ControlFlow::Continue(())
     })?;
     let Some(soa) = soa else { return Err(NotPushed::Incomplete) };
     messages.push(&soa, each)?;
     for version in versions {
-        let rows = snapshot.changed(version, &mut |_, record| messages.push(record, each))?;
+        let mut sent = Ok(());
+        let rows = moment.changed(version, &mut |_, record| go_on(&mut sent, messages.push(record, each)));
+        sent?;
+        let rows = rows?;
         if rows != version.rows {
             return Err(NotPushed::Incomplete);
         }

@@ -23,6 +23,7 @@ pub mod row;
 pub mod schema;
 pub mod serial;
 pub mod snapshot;
+pub mod source;
 pub mod trim;
 pub mod version;
 pub mod write;

@@ -1,0 +1,141 @@
+use std::time::Duration;
+
+use store::snapshot::Head;
+use store::source::{Moment, Next, Pauses};
+use store::{Kind, Version};
+
+use super::*;
+
+/// A source that notes what it is asked.
+#[derive(Default)]
+struct Noted {
+    raised: Vec<Vec<Raise>>,
+    prepared: Vec<Vec<Next>>,
+}
+
+impl Source for Noted {
+    fn identity(&self) -> &str {
+        "00112233445566778899aabbccddeeff"
+    }
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn pauses(&self) -> Pauses {
+        (Duration::ZERO, Duration::ZERO)
+    }
+
+    fn is_another(&mut self) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
+    fn look(&mut self, _at: u64) -> Result<Look, Fault> {
+        Ok(Look { found: Found::Nothing, unfit: None, waits: None })
+    }
+
+    fn list(&mut self, each: &mut dyn FnMut(&Head<'_>)) -> Result<(), Fault> {
+        for number in 0..3_000 {
+            let zone = format!("z{number:04}.test.");
+            each(&Head { zone: &zone, serial: 1, mark: self.identity(), is_removed: false });
+        }
+        Ok(())
+    }
+
+    fn moment(&mut self) -> Result<Box<dyn Moment + '_>, Fault> {
+        Ok(Box::new(self))
+    }
+
+    fn raise(&mut self, raises: &[Raise], _at: u64) -> Vec<(NameBuf, String)> {
+        self.raised.push(raises.to_vec());
+        vec![(raises[0].0.clone(), "why".to_owned())]
+    }
+}
+
+impl Moment for &mut Noted {
+    fn prepare(&mut self, next: &[Next]) -> Result<(), Fault> {
+        self.prepared.push(next.to_vec());
+        Ok(())
+    }
+
+    fn newest(&mut self, zone: &str) -> Result<Option<Version>, Fault> {
+        assert!(
+            self.prepared.last().unwrap().iter().any(|next| next.zone == zone),
+            "said before it is asked"
+        );
+        let (zone, mark) = (zone.to_owned(), self.identity().to_owned());
+        Ok(Some(Version {
+            id: 1,
+            zone,
+            serial: 1,
+            mark,
+            kind: Kind::Whole,
+            rows: 0,
+            at: 0,
+            who: None,
+            why: None,
+        }))
+    }
+
+    fn since(&mut self, _zone: &str, _mark: &str) -> Result<Option<Vec<Version>>, Fault> {
+        Ok(None)
+    }
+
+    fn is_pending(&mut self, _zone: &str) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
+    fn changed(&mut self, _: &Version, _: store::source::EachChange<'_>) -> Result<u64, Fault> {
+        Ok(0)
+    }
+
+    fn records(&mut self, zone: &str, each: store::source::Each<'_>) -> Result<(), Fault> {
+        let records =
+            zonefile::records("@ 60 SOA ns host 1 3600 600 86400 60\n", &zone.parse::<NameBuf>().unwrap());
+        assert!(each(&records.unwrap()[0]).is_continue());
+        Ok(())
+    }
+}
+
+fn feeder() -> (Feeder, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let reader = Reader::new(ours.try_clone().unwrap());
+    (Feeder { stream: ours, reader, beaten: Instant::now() }, theirs)
+}
+
+/// Serials that wait to be raised are one question, whatever else was said in between.
+#[test]
+fn what_waits_is_raised_together() {
+    let (mut feeder, server) = feeder();
+    let zone = |text: &str| text.parse::<NameBuf>().unwrap();
+    let raises = [(zone("a.test"), 7), (zone("b.test"), 8), (zone("c.test"), 9)];
+    for (zone, above) in &raises {
+        say(&server, &[Frame::Raise(zone.clone(), *above), Frame::Again]).unwrap();
+    }
+    let (mut source, mut follow) = (Noted::default(), Follow::new(Allowed::default()));
+    feeder.hear(Duration::ZERO, &mut source, &mut follow).unwrap();
+    assert_eq!(source.raised, [raises.to_vec()]);
+    let said = Reader::new(server).next(Duration::from_secs(10)).unwrap();
+    assert_eq!(said, Some(Frame::Unfit(zone("a.test"), "why".into())));
+    // The others are looked at once more.
+    assert!(follow.is_busy());
+}
+
+/// A source hears of zones before they are asked for, some hundreds at a time, with the marks that are held.
+#[test]
+fn what_is_asked_next_is_said() {
+    let (mut source, mut follow) = (Noted::default(), Follow::new(Allowed::default()));
+    let mark = crate::frame::Mark([7; 16]);
+    follow.hold("z0001.test".parse().unwrap(), Some(crate::frame::Version { serial: 0, mark }));
+    follow.list(&mut source).unwrap();
+    let mut begun = 0;
+    follow
+        .push(&mut source, &mut |frame| {
+            begun += usize::from(matches!(frame, Frame::Begin { .. }));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!((begun, source.prepared.len()), (1_024, 4), "as many as may be on their way");
+    let held: Vec<&Next> = source.prepared.iter().flatten().filter(|next| next.held.is_some()).collect();
+    assert_eq!(held, [&Next { zone: "z0001.test.".into(), held: Some(mark.to_string()) }]);
+}
