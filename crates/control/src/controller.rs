@@ -295,6 +295,7 @@ impl Controller {
             controller.note_refuse(&changing.settings);
             controller.note_expiry(&changing.settings);
             changing.settings.warn_of_secrets();
+            crate::stores::warn_of_folders(&changing.settings);
             controller.note_remotes(&changing.settings);
         }
         Ok(controller)

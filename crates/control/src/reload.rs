@@ -147,6 +147,7 @@ fn new_settings(
     controller.note_refuse(&settings);
     controller.note_expiry(&settings);
     settings.warn_of_secrets();
+    crate::stores::warn_of_folders(&settings);
     if let (Some(recursion), Some(terms)) = (&controller.recursion, terms) {
         recursion.publish(terms);
     }

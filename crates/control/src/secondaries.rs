@@ -36,7 +36,8 @@ use wire::{Name, NameBuf};
 
 use crate::command::TransfersIn;
 use crate::controller::Controller;
-use crate::secondary::Report;
+use crate::secondary::runs::Share;
+use crate::secondary::{Report, Room};
 use crate::settings::SecondarySettings;
 
 use former::Former;
@@ -102,6 +103,8 @@ pub(crate) struct Secondaries {
     /// Where other servers are, by what settings call them.
     remotes: Mutex<Arc<HashMap<RemoteName, Remote>>>,
     settings: OnceLock<SecondarySettings>,
+    /// Octets that are left for files of large zones while they come, from primaries and stores alike.
+    files: OnceLock<Arc<Share>>,
     /// Read by who serves what came, or gives up what is too old.
     serving: RwLock<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -118,9 +121,15 @@ impl Secondaries {
             kept: Mutex::named("ages of zones", HashMap::new()),
             remotes: Mutex::named("primaries", Arc::default()),
             settings: OnceLock::new(),
+            files: OnceLock::new(),
             serving: RwLock::named("serving what came", ()),
             threads: Mutex::named("secondaries", Vec::new()),
         }
+    }
+
+    /// What is left for the files of large zones, of all who write such: as much as who is first finds in `room`.
+    pub(crate) fn files(&self, room: &Room) -> Arc<Share> {
+        Arc::clone(self.files.get_or_init(|| Arc::new(Share::new(room.files_octets))))
     }
 
     /// Takes over what the log has of the age of zones.

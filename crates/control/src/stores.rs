@@ -8,22 +8,27 @@
 //!                        '-- losses, what went back: within `remove-max`, or `zonda ctl store confirm`
 //! ```
 //!
-//! * [`lines`], [`owned`], [`followed`]: what is kept on the disk; [`settle`]: after a start or other settings.
-//! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`tell`]: what it is told; [`incoming`]: a push until it is whole.
-//! * [`take`]: what comes is served; [`check`]: can it be? [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see.
+//! * [`lines`], [`kept`], [`owned`], [`followed`]: what is kept on the disk; [`settle`]: after a start or other settings.
+//! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`opened`]: whose database it has; [`tell`]: what it is told; [`incoming`]: a push until it is whole.
+//! * [`take`]: what comes is served, [`batch`]: many together; [`check`]: can it be? [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
 //!
 //! Which zones are owned changes only while a change is under way (`Controller::change`). The design is in `docs/design/store.md`.
 
+mod batch;
+mod beside;
 mod check;
 mod followed;
 mod incoming;
+mod kept;
 mod leaving;
 mod lines;
 mod losses;
 mod name;
+mod opened;
 mod owned;
 mod session;
 mod settle;
+mod shown;
 mod take;
 mod tell;
 mod watch;
@@ -39,7 +44,8 @@ use sync::{Mutex, RwLock};
 use wire::{Name, NameBuf};
 
 use self::followed::Followed;
-use self::lines::Place;
+use self::kept::Kept;
+use self::lines::{LinesFile, Place};
 use self::losses::{Lines, Losses};
 use self::owned::Owned;
 use self::tell::Tell;
@@ -48,6 +54,7 @@ use crate::packs::PackFolder;
 use crate::settings::StoreTerms;
 use crate::sources::SourceId;
 
+pub(crate) use self::beside::warn_of_folders;
 pub(crate) use self::words::StoreNumbers;
 pub use name::StoreName;
 
@@ -56,7 +63,10 @@ const REFUSED_MAX: usize = 10_000;
 
 /// All stores, as other threads see them.
 pub(crate) struct Stores {
+    /// Held for no flush of the disk: files are written from [`Stores::keep_owned`] and [`Stores::keep_followed`].
     state: RwLock<State>,
+    owned_file: Kept,
+    followed_file: Kept,
     /// Whether there are any: most servers have none, and look no further.
     is_any: AtomicBool,
     /// Whose stores these are, once there are workers.
@@ -150,6 +160,9 @@ impl Stores {
     pub(crate) fn new() -> Stores {
         Stores {
             state: RwLock::named("stores", State::default()),
+            owned_file: Kept::new("file `owned`", LinesFile::new(owned::NAMES), true),
+            // The entry of the serial that is served counts, and where it was lost the zone is compared.
+            followed_file: Kept::new("file `followed`", LinesFile::new(followed::NAMES), false),
             is_any: AtomicBool::new(false),
             owner: OnceLock::new(),
             is_loaded: AtomicBool::new(false),
@@ -182,8 +195,33 @@ impl Stores {
     /// Has nothing that comes be served until what this gives is dropped, as another server is to take over that does not hear of it.
     pub(crate) fn rest(&self) -> impl Sized + '_ {
         let resting = self.serving.write();
-        self.state.read().followed.sync();
+        self.sync_followed();
         resting
+    }
+
+    /// Has the file have whose zones are, as they are when this is called; it is on the disk when this returns. Not to be called by who has the lock of the state. `place`:
+    /// none where the folder is another server's for now, so that it is written later.
+    fn keep_owned(&self, place: Option<&Place>) {
+        let take = || self.state.write().owned.take_waiting();
+        let kept = self.owned_file.keep(place, take, || self.state.read().owned.lines());
+        if let Some(place) = place {
+            self.state.write().owned.kept(place, kept);
+        }
+    }
+
+    /// The same of the versions that are followed, unsynced. What cannot be kept costs that its zones are compared as a whole after the next start.
+    fn keep_followed(&self, place: Option<&Place>) {
+        let take = || self.state.write().followed.take_waiting();
+        if let Err(error) = self.followed_file.keep(place, take, || self.state.read().followed.lines()) {
+            tracing::debug!(%error, "{}: {}", followed::NAMES.name, crate::text::cannot("write", &error));
+        }
+    }
+
+    /// Has all of it be on the disk, as another server is to read it, or this one ends.
+    fn sync_followed(&self) {
+        if let Err(error) = self.followed_file.sync() {
+            tracing::debug!(%error, "{}: {}", followed::NAMES.name, crate::text::cannot("sync", &error));
+        }
     }
 
     /// Seconds of a clock that only goes forwards.
@@ -290,7 +328,7 @@ impl Stores {
             // What it had to say of a panic it has said.
             let _ = thread.join();
         }
-        self.state.read().followed.sync();
+        self.sync_followed();
     }
 }
 

@@ -5,8 +5,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use store::Fault;
 use store::source::{Found, Look, Raise, Source};
 use transfer::catalog_zone::Allowed;
@@ -36,6 +38,7 @@ const FRAMES_A_TURN: usize = 1_024;
 
 /// Runs until the server ends, or has this end. Standard input is the pair. The error is a line for the operator.
 pub fn run() -> Result<(), String> {
+    ignore_signals().map_err(line("take signals"))?;
     close_inherited().map_err(line("close what was inherited"))?;
     let stream =
         UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(line("use standard input"))?);
@@ -60,6 +63,16 @@ pub fn run() -> Result<(), String> {
         Err(error) => Err(format!("cannot go on: {error}")),
         Ok(()) => Ok(()),
     }
+}
+
+/// Who ends the server by the keyboard, or a service manager that ends all processes of it, means this one too; and whoever means all processes of the program's name does.
+/// It goes with the pair, once the server has closed that: else the server would hear of a feeder that ended, and say so.
+fn ignore_signals() -> io::Result<()> {
+    for signal in [SIGHUP, SIGINT, SIGTERM, SIGUSR1] {
+        // The flag is read by nobody. Calls to the system that are at work go on.
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    Ok(())
 }
 
 fn line(act: &'static str) -> impl Fn(io::Error) -> String {

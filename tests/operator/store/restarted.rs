@@ -151,3 +151,22 @@ fn many_zones_at_the_first_start() {
     await_told(&server, &["store"], "followed");
     assert!(!server.log().contains("all of"), "nothing is pushed again: {}", server.log());
 }
+
+/// Who ends all processes by a signal (Ctrl-C, a service manager) means the server, and its feeder goes with it: nothing is wrong with that.
+#[test]
+fn signals_that_are_meant_for_the_server() {
+    let (bed, server) = Bed::with_zone();
+    let pid = feeder(&server);
+    for name in ["HUP", "INT", "TERM", "USR1"] {
+        signal(pid, name);
+    }
+    add_by_sql(&bed, "example.", "sql.example.");
+    await_serial(&server, "example.", 2);
+    assert_eq!(feeder(&server), pid, "the same one: {}", server.log());
+    signal(pid, "TERM");
+    signal(server.process.pid(), "TERM");
+    await_that("the end", || !server.process.is_running());
+    await_that("the feeder's end", || !std::path::Path::new(&format!("/proc/{pid}")).exists());
+    let log = server.log();
+    assert!(log.contains("stopped") && !log.contains("ERROR") && !log.contains("its feeder has"), "{log}");
+}

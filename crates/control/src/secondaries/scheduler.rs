@@ -103,7 +103,8 @@ impl Scheduler {
                 drop(data.send(report));
             });
             let to_own = Arc::new(move |report| drop(own.send(Message::Report(Box::new(report)))));
-            let transfers = Transfers::start(threads, room, true, to_data)?;
+            let files = controller.secondaries.files(&room);
+            let transfers = Transfers::start_within(threads, (room, files), true, to_data)?;
             self.asking = Some((Prober::start(to_own)?, transfers));
         }
         if let Some((prober, transfers)) = &self.asking {

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `transfer-octets-max` | messages of one transfer | 16 GiB |
 //! | `transfer-memory-octets` | memory: half of it for the one large zone that is brought together, a quarter for arenas, a quarter for differences, of all transfers | half of the machine's, or of the control group's |
-//! | `transfer-disk-octets` | files that hold large zones while they come, of all transfers | half of what was free in their folder at the first transfer |
+//! | `transfer-disk-octets` | files that hold large zones while they come, of all transfers and stores | half of what was free in their folder at the first transfer |
 
 use std::fs;
 use std::path::Path;

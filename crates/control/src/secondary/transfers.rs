@@ -65,12 +65,23 @@ pub struct Transfers {
 impl Transfers {
     /// Starts the threads. `yields`: whether they leave the processors to others. Fails where the system has no threads or random numbers.
     pub fn start(threads: usize, room: Room, yields: bool, tell: Tell) -> io::Result<Transfers> {
+        let files = Arc::new(Share::new(room.files_octets));
+        Transfers::start_within(threads, (room, files), yields, tell)
+    }
+
+    /// The same, where others write such files too: `files` is what is left for all of them.
+    pub(crate) fn start_within(
+        threads: usize,
+        (room, files): (Room, Arc<Share>),
+        yields: bool,
+        tell: Tell,
+    ) -> io::Result<Transfers> {
         let shared = Arc::new(Shared {
             tasks: Mutex::default(),
             more: Condvar::new(),
             is_ending: AtomicBool::new(false),
             tell,
-            files: Arc::new(Share::new(room.files_octets)),
+            files,
             room,
             joining: Mutex::default(),
         });

@@ -300,7 +300,7 @@ section! {
         /// Most octets of memory that transfers take while they are under way, all together; half of it is for one large zone at a time, when it is complete.
         /// 0: half of the machine's, or of the control group's.
         transfer_memory_octets: u64 = 0, Range::Number("octets", 0, 1 << 44), start;
-        /// Most octets of files that hold what comes of large zones, of all transfers together. 0: half of what is free in `pack-directory`, or in the folder for
+        /// Most octets of files that hold what comes of large zones, of all transfers and stores together. 0: half of what is free in `pack-directory`, or in the folder for
         /// temporary files, at the first transfer.
         transfer_disk_octets: u64 = 0, Range::Number("octets", 0, 1 << 44), start;
         /// Whether what comes is kept on the disk (`pack-directory`): whole zones in packs, differences in the log of changes, each before it is shown. Otherwise it

@@ -37,6 +37,9 @@ section! {
         /// How many zones may go in an hour, or become older than they were: a percentage of its zones (ten at least, but not all of them), a number, or `any`. More wait
         /// until they are confirmed with `zonda ctl store confirm`.
         remove_max: String = "10%".into(), Range::Any, live;
+        /// How many zones it may have at most; more are not served, and it is said which. The default is what its feeder has memory for: who has fewer sets less, so that a
+        /// feeder that was taken over cannot fill the server with zones that nobody has.
+        zones_max: u32 = 1_000_000, Range::Number("zones", 1, 10_000_000), live;
     }
 }
 
@@ -53,6 +56,8 @@ pub(crate) struct StoreTerms {
     /// The same as they are written, for its feeder.
     pub(crate) patterns: Vec<NameBuf>,
     pub(crate) remove_max: RemoveMax,
+    /// Most zones of it.
+    pub(crate) zones_max: usize,
     /// What its zones have.
     pub(crate) rules: Rules,
 }
@@ -113,7 +118,9 @@ impl Settings {
                 // What was served is served at the next start, with or without the database.
                 let rules = Rules { incoming: Some(name), persist: Some(true), ..rules };
                 let patterns = patterns.iter().filter_map(|text| NameBuf::from_text(text).ok()).collect();
-                Ok(StoreTerms { name, url: store.url.clone(), path, zones, patterns, remove_max, rules })
+                let zones_max = store.zones_max as usize;
+                let url = store.url.clone();
+                Ok(StoreTerms { name, url, path, zones, patterns, remove_max, zones_max, rules })
             }
             _ => Err(faults),
         }
@@ -190,7 +197,7 @@ mod tests {
         let stores = settings.unwrap().stores();
         let [store] = &stores[..] else { panic!("{stores:?}") };
         assert_eq!((store.name.as_str(), store.path.to_str()), ("customers", Some("/f/zones.db")));
-        assert_eq!(store.remove_max, RemoveMax::Members(5));
+        assert_eq!((store.remove_max, store.zones_max), (RemoveMax::Members(5), 1_000_000));
         let allows = |zone: &str| store.zones.allows(&zone.parse::<NameBuf>().unwrap());
         assert!(allows("a.customers.example") && !allows("customers.example") && !allows("other.example"));
         assert_eq!((store.rules.incoming, store.rules.persist), (Some(store.name), Some(true)));

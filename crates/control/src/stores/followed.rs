@@ -16,9 +16,10 @@ use std::io;
 use feed::frame::Mark;
 use wire::{Name, NameBuf};
 
+use super::kept::Waiting;
 use super::lines::{Found, LinesFile, Names, Place};
 
-const NAMES: Names = Names {
+pub(super) const NAMES: Names = Names {
     name: "followed",
     temporary: ".followed.tmp",
     aside: "followed.damaged",
@@ -28,26 +29,21 @@ const NAMES: Names = Names {
 /// Versions of a zone that are remembered: the one that is served, and the one that is on its way.
 const VERSIONS_MAX: usize = 2;
 
-/// See the module.
+/// See the module. What changes waits to be kept by [`super::Stores::keep_followed`].
+#[derive(Default)]
 pub(super) struct Followed {
-    file: LinesFile,
+    /// Lines that the file does not have yet.
+    waiting: String,
     /// By name in lower case; the newest last.
     zones: HashMap<NameBuf, Vec<(u32, Mark)>>,
 }
 
-impl Default for Followed {
-    fn default() -> Followed {
-        Followed { file: LinesFile::new(NAMES), zones: HashMap::new() }
-    }
-}
-
 impl Followed {
     /// What the folder has.
-    pub(super) fn read(place: &Place) -> io::Result<(Followed, Found)> {
+    pub(super) fn read(place: &Place) -> io::Result<(Followed, LinesFile, Found)> {
         let mut followed = Followed::default();
         let (file, found) = LinesFile::read(NAMES, place, |line| followed.take_line(line).is_some())?;
-        followed.file = file;
-        Ok((followed, found))
+        Ok((followed, file, found))
     }
 
     fn take_line(&mut self, line: &str) -> Option<()> {
@@ -80,12 +76,7 @@ impl Followed {
     }
 
     /// Notes a version that is about to be served in the place of the one of serial `served`, which stays known however often that comes to nothing.
-    pub(super) fn note(
-        &mut self,
-        place: Option<&Place>,
-        (zone, served): (&Name, Option<u32>),
-        (serial, mark): (u32, Mark),
-    ) {
+    pub(super) fn note(&mut self, (zone, served): (&Name, Option<u32>), (serial, mark): (u32, Mark)) {
         if self.mark(zone, serial) == Some(mark) {
             return;
         }
@@ -96,52 +87,29 @@ impl Followed {
             .filter(|versions| versions.len() == VERSIONS_MAX)
             .map(|versions| versions[0]);
         let again = oldest.filter(|(oldest, _)| Some(*oldest) == served);
-        let mut lines = String::new();
         for (serial, mark) in again.into_iter().chain([(serial, mark)]) {
-            let _ = writeln!(lines, "{zone} {serial} {mark}");
+            // Writing to a String cannot fail.
+            let _ = writeln!(self.waiting, "{zone} {serial} {mark}");
             self.put(zone.clone(), (serial, mark));
         }
-        self.keep(place, &lines);
     }
 
     /// Forgets zones.
-    pub(super) fn strike<'n>(&mut self, place: Option<&Place>, zones: impl Iterator<Item = &'n Name>) {
-        let mut lines = String::new();
+    pub(super) fn strike<'n>(&mut self, zones: impl Iterator<Item = &'n Name>) {
         for zone in zones {
             if self.zones.remove(&zone.to_lowercase()).is_some() {
-                let _ = writeln!(lines, "- {}", zone.to_lowercase());
+                let _ = writeln!(self.waiting, "- {}", zone.to_lowercase());
             }
         }
-        self.keep(place, &lines);
     }
 
-    /// Keeps lines; what cannot be kept costs that its zones are compared as a whole after the next start.
-    fn keep(&mut self, place: Option<&Place>, lines: &str) {
-        if lines.is_empty() {
-            return;
-        }
-        let Some(place) = place else { return self.file.tear() };
-        let kept = match (self.file.is_given_up(), self.file.is_due(VERSIONS_MAX * self.zones.len())) {
-            (Some(error), _) => Err(error),
-            (None, true) => {
-                let lines = self.lines();
-                self.file.write_anew(place, &lines)
-            }
-            (None, false) => self.file.append(place, lines, false),
-        };
-        if let Err(error) = kept {
-            tracing::debug!(%error, "{}: {}", NAMES.name, crate::text::cannot("write", &error));
-        }
+    /// What is to be kept.
+    pub(super) fn take_waiting(&mut self) -> Waiting {
+        Waiting { lines: std::mem::take(&mut self.waiting), live: VERSIONS_MAX * self.zones.len() }
     }
 
-    /// Has all of it be on the disk, as another server is to read it, or this one ends.
-    pub(super) fn sync(&self) {
-        if let Err(error) = self.file.sync() {
-            tracing::debug!(%error, "{}: {}", NAMES.name, crate::text::cannot("sync", &error));
-        }
-    }
-
-    fn lines(&self) -> String {
+    /// All of it, as lines.
+    pub(super) fn lines(&self) -> String {
         let mut lines = String::new();
         for (zone, versions) in &self.zones {
             for (serial, mark) in versions {
@@ -156,11 +124,47 @@ impl Followed {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::kept::Kept;
     use super::*;
     use journal::disk::Disk;
     use journal::disk::simulated::Simulated;
     use std::path::PathBuf;
     use std::sync::Arc;
+
+    /// What it is of, with its file: each change is kept at once.
+    struct Beside {
+        followed: Followed,
+        file: Kept,
+    }
+
+    impl Beside {
+        fn none() -> Beside {
+            Beside {
+                followed: Followed::default(),
+                file: Kept::new("followed", LinesFile::new(NAMES), false),
+            }
+        }
+
+        fn read(place: &Place) -> io::Result<(Beside, Found)> {
+            let (followed, file, found) = Followed::read(place)?;
+            Ok((Beside { followed, file: Kept::new("followed", file, false) }, found))
+        }
+
+        fn keep(&mut self, place: &Place) {
+            let (waiting, lines) = (self.followed.take_waiting(), self.followed.lines());
+            // What cannot be kept is not there later.
+            let _ = self.file.keep(Some(place), || waiting, || lines);
+        }
+
+        fn note(&mut self, place: &Place, which: (&Name, Option<u32>), version: (u32, Mark)) {
+            self.followed.note(which, version);
+            self.keep(place);
+        }
+
+        fn mark(&self, zone: &Name, serial: u32) -> Option<Mark> {
+            self.followed.mark(zone, serial)
+        }
+    }
 
     fn place(disk: &Simulated) -> Place {
         Place { disk: Arc::new(disk.clone()), folder: PathBuf::from("packs") }
@@ -175,16 +179,17 @@ mod tests {
         let disk = Simulated::new(1);
         let place = place(&disk);
         let zone = NameBuf::from_text("A.example").unwrap();
-        let (mut followed, _) = Followed::read(&place).unwrap();
+        let (mut followed, _) = Beside::read(&place).unwrap();
         for serial in 1..=5 {
-            followed.note(Some(&place), (&zone, None), (serial, mark(serial as u8)));
+            followed.note(&place, (&zone, None), (serial, mark(serial as u8)));
         }
         // Another version of the same serial takes the place of the one before.
-        followed.note(Some(&place), (&zone, None), (5, mark(55)));
+        followed.note(&place, (&zone, None), (5, mark(55)));
         let other = NameBuf::from_text("other.example").unwrap();
-        followed.note(Some(&place), (&other, None), (9, mark(9)));
-        followed.strike(Some(&place), [&*other].into_iter());
-        let (again, found) = Followed::read(&place).unwrap();
+        followed.note(&place, (&other, None), (9, mark(9)));
+        followed.followed.strike([&*other].into_iter());
+        followed.keep(&place);
+        let (again, found) = Beside::read(&place).unwrap();
         assert_eq!((found.unreadable, again.mark(&other, 9)), (0, None));
         let marks: Vec<_> = (1..=6).map(|serial| again.mark(&zone, serial)).collect();
         assert_eq!(marks, [None, None, None, Some(mark(4)), Some(mark(55)), None]);
@@ -196,11 +201,11 @@ mod tests {
         let disk = Simulated::new(1);
         let place = place(&disk);
         let zone = NameBuf::from_text("a.example").unwrap();
-        let mut followed = Followed::default();
+        let mut followed = Beside::none();
         for serial in 1..=9 {
-            followed.note(Some(&place), (&zone, Some(1)), (serial, mark(serial as u8)));
+            followed.note(&place, (&zone, Some(1)), (serial, mark(serial as u8)));
         }
-        let (again, _) = Followed::read(&place).unwrap();
+        let (again, _) = Beside::read(&place).unwrap();
         for followed in [followed, again] {
             assert_eq!((followed.mark(&zone, 1), followed.mark(&zone, 9)), (Some(mark(1)), Some(mark(9))));
         }
@@ -212,16 +217,16 @@ mod tests {
         for seed in 0..40 {
             let disk = Simulated::new(seed);
             let before = place(&disk);
-            let mut followed = Followed::default();
+            let mut followed = Beside::none();
             for number in 0..200u32 {
                 let zone = NameBuf::from_text(&format!("z{}.example", number % 20)).unwrap();
-                followed.note(Some(&before), (&zone, None), (number, mark(number as u8)));
+                followed.note(&before, (&zone, None), (number, mark(number as u8)));
                 if number == 100 {
-                    followed.sync();
+                    followed.file.sync().unwrap();
                 }
             }
             let left = disk.crash();
-            let (again, found) = Followed::read(&place(&left)).unwrap();
+            let (again, found) = Beside::read(&place(&left)).unwrap();
             assert!(!found.is_aside && found.lines >= 101, "{seed}: {found:?}");
             for number in 0..200u32 {
                 let zone = NameBuf::from_text(&format!("z{}.example", number % 20)).unwrap();
@@ -236,9 +241,9 @@ mod tests {
         let disk = Simulated::new(1);
         let place = place(&disk);
         let zone = NameBuf::from_text("a.example").unwrap();
-        let mut followed = Followed::default();
+        let mut followed = Beside::none();
         for serial in 0..10_000 {
-            followed.note(Some(&place), (&zone, None), (serial, mark(1)));
+            followed.note(&place, (&zone, None), (serial, mark(1)));
         }
         let lines =
             disk.content("packs/followed".as_ref()).unwrap().iter().filter(|octet| **octet == b'\n').count();

@@ -16,8 +16,8 @@ use crate::secondary::{Clock, Room};
 pub(super) struct Means {
     limits: Limits,
     room: Room,
-    /// What is left of the octets of files.
-    files: Arc<Share>,
+    /// What is left of the octets of files, of all stores and transfers.
+    pub(super) files: Arc<Share>,
 }
 
 impl Means {
@@ -29,7 +29,7 @@ impl Means {
         // The process may be slow, and is not far away.
         let own = shares::limits(&settings);
         let limits = Limits { window_octets: 0, idle: own.time, ..own };
-        Means { limits, files: Arc::new(Share::new(room.files_octets)), room }
+        Means { limits, files: controller.secondaries.files(&room), room }
     }
 }
 

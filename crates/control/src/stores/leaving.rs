@@ -92,15 +92,17 @@ impl Controller {
         if self.upgrade.handed_to().is_some() {
             return;
         }
-        let place = self.place_of_stores();
         let lost = self.stores.with(key, |store, owned, followed| {
             let lost: Vec<NameBuf> = gone.into_iter().filter(|zone| store.owns(owned, zone)).collect();
-            owned.strike(place.as_ref(), lost.iter().map(|zone| &**zone));
-            followed.strike(place.as_ref(), lost.iter().map(|zone| &**zone));
+            owned.strike(lost.iter().map(|zone| &**zone));
+            followed.strike(lost.iter().map(|zone| &**zone));
             lost.iter().for_each(|zone| drop(store.about.refused.remove(zone)));
             lost
         });
         let lost = lost.unwrap_or_default();
+        let place = self.place_of_stores();
+        self.stores.keep_owned(place.as_ref());
+        self.stores.keep_followed(place.as_ref());
         let mut said = self.said_of_store();
         for some in lost.chunks(ZONES_A_BATCH) {
             let acts: Vec<(NameBuf, Act)> = some.iter().map(|zone| (zone.clone(), Act::Remove)).collect();

@@ -17,9 +17,10 @@ use std::io;
 use wire::{Name, NameBuf};
 
 use super::StoreName;
+use super::kept::Waiting;
 use super::lines::{Found, LinesFile, Names, Place};
 
-const NAMES: Names =
+pub(super) const NAMES: Names =
     Names { name: "owned", temporary: ".owned.tmp", aside: "owned.damaged", head: "zonda owned 1" };
 
 /// Stores that are known: those of the settings, and those that were there before and have zones still.
@@ -35,9 +36,10 @@ pub(super) struct Known {
     pub(super) url: Box<str>,
 }
 
-/// See the module.
+/// See the module. What changes waits to be kept by [`super::Stores::keep_owned`].
 pub(super) struct Owned {
-    file: LinesFile,
+    /// Lines that the file does not have yet.
+    waiting: String,
     known: Vec<Known>,
     /// By name in lower case; the number of the store.
     zones: HashMap<NameBuf, u8>,
@@ -49,7 +51,7 @@ pub(super) struct Owned {
 impl Default for Owned {
     fn default() -> Owned {
         Owned {
-            file: LinesFile::new(NAMES),
+            waiting: String::new(),
             known: Vec::new(),
             zones: HashMap::new(),
             counts: [0; KNOWN_MAX],
@@ -60,11 +62,10 @@ impl Default for Owned {
 
 impl Owned {
     /// What the folder has.
-    pub(super) fn read(place: &Place) -> io::Result<(Owned, Found)> {
+    pub(super) fn read(place: &Place) -> io::Result<(Owned, LinesFile, Found)> {
         let mut owned = Owned::default();
         let (file, found) = LinesFile::read(NAMES, place, |line| owned.take_line(line).is_some())?;
-        owned.file = file;
-        Ok((owned, found))
+        Ok((owned, file, found))
     }
 
     fn take_line(&mut self, line: &str) -> Option<()> {
@@ -156,7 +157,7 @@ impl Owned {
     }
 
     /// Notes what a store is, in the place of `number` where its section was that of one before. Returns its number; `None`: there are too many.
-    pub(super) fn note(&mut self, place: Option<&Place>, number: Option<u8>, known: Known) -> Option<u8> {
+    pub(super) fn note(&mut self, number: Option<u8>, known: Known) -> Option<u8> {
         let number = match number {
             Some(number) => number,
             None => match self.known.len() {
@@ -168,59 +169,40 @@ impl Owned {
         if self.known.get(usize::from(number)) == Some(&known) {
             return Some(number);
         }
-        let line = known_line(number, &known);
+        self.waiting.push_str(&known_line(number, &known));
         match self.known.get_mut(usize::from(number)) {
             Some(old) => *old = known,
             None => self.known.push(known),
         }
-        self.keep(place, &line);
         Some(number)
     }
 
     /// Notes that zones are of a store from now on.
-    pub(super) fn add<'n>(
-        &mut self,
-        place: Option<&Place>,
-        number: u8,
-        zones: impl Iterator<Item = &'n Name>,
-    ) {
-        let mut lines = String::new();
+    pub(super) fn add<'n>(&mut self, number: u8, zones: impl Iterator<Item = &'n Name>) {
         for zone in zones {
             let zone = zone.to_lowercase();
             // Writing to a String cannot fail.
-            let _ = writeln!(lines, "+ {number} {zone}");
+            let _ = writeln!(self.waiting, "+ {number} {zone}");
             self.put(zone, number);
         }
-        self.keep(place, &lines);
     }
 
     /// Notes that zones are of no store any more.
-    pub(super) fn strike<'n>(&mut self, place: Option<&Place>, zones: impl Iterator<Item = &'n Name>) {
-        let mut lines = String::new();
+    pub(super) fn strike<'n>(&mut self, zones: impl Iterator<Item = &'n Name>) {
         for zone in zones {
             if self.take(zone).is_some() {
-                let _ = writeln!(lines, "- {}", zone.to_lowercase());
+                let _ = writeln!(self.waiting, "- {}", zone.to_lowercase());
             }
         }
-        self.keep(place, &lines);
     }
 
-    /// Keeps lines. Where that cannot be zones are served all the same, and the whole file is written as soon as it can. `place`: none where the folder is another server's for now.
-    fn keep(&mut self, place: Option<&Place>, lines: &str) {
-        let Some(place) = place else {
-            if !lines.is_empty() {
-                self.file.tear();
-            }
-            return;
-        };
-        let kept = match (self.file.is_given_up(), self.file.is_due(self.known.len() + self.zones.len())) {
-            (Some(error), _) => Err(error),
-            (None, true) => {
-                let lines = self.lines();
-                self.file.write_anew(place, &lines)
-            }
-            (None, false) => self.file.append(place, lines, true),
-        };
+    /// What is to be kept.
+    pub(super) fn take_waiting(&mut self) -> Waiting {
+        Waiting { lines: std::mem::take(&mut self.waiting), live: self.known.len() + self.zones.len() }
+    }
+
+    /// Notes what came of keeping it. Where it could not be zones are served all the same, and the whole file is written as soon as it can.
+    pub(super) fn kept(&mut self, place: &Place, kept: io::Result<()>) {
         let problem = kept.err().map(|error| {
             let path = place.folder.join(NAMES.name);
             format!(
@@ -237,19 +219,13 @@ impl Owned {
         self.problem = problem;
     }
 
-    /// Writes the file anew where it does not have what it should.
-    pub(super) fn mend(&mut self, place: Option<&Place>) {
-        if place.is_some() && self.file.is_due(self.known.len() + self.zones.len()) {
-            self.keep(place, "");
-        }
-    }
-
     /// Why the file does not have what it should.
     pub(super) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    fn lines(&self) -> String {
+    /// All of it, as lines.
+    pub(super) fn lines(&self) -> String {
         let mut lines: String =
             (0..).zip(&self.known).map(|(number, known)| known_line(number, known)).collect();
         for (zone, number) in self.iter() {
@@ -265,133 +241,4 @@ fn known_line(number: u8, known: &Known) -> String {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use journal::disk::Disk;
-    use journal::disk::simulated::Simulated;
-    use std::path::PathBuf;
-    use std::sync::Arc;
-
-    fn place(disk: &Simulated) -> Place {
-        Place { disk: Arc::new(disk.clone()), folder: PathBuf::from("packs") }
-    }
-
-    fn known(name: &str) -> Known {
-        let identity = "0123456789abcdef0123456789abcdef".into();
-        Known { identity, name: name.into(), url: format!("sqlite:/a path/{name}").into() }
-    }
-
-    fn name(number: usize) -> NameBuf {
-        NameBuf::from_text(&format!("z{number}.example")).unwrap()
-    }
-
-    fn zones(owned: &Owned) -> Vec<String> {
-        let mut zones: Vec<String> = owned.iter().map(|(zone, number)| format!("{number} {zone}")).collect();
-        zones.sort();
-        zones
-    }
-
-    #[test]
-    fn what_is_noted_is_found_again() {
-        let disk = Simulated::new(1);
-        let place = place(&disk);
-        let (mut owned, found) = Owned::read(&place).unwrap();
-        assert_eq!(found, Found::default());
-        assert_eq!(owned.note(Some(&place), None, known("a")), Some(0));
-        assert_eq!(owned.note(Some(&place), None, Known { identity: "f".into(), ..known("b") }), Some(1));
-        owned.add(Some(&place), 0, [name(1), name(2)].iter().map(|name| &**name));
-        owned.add(Some(&place), 1, [name(3)].iter().map(|name| &**name));
-        owned.strike(Some(&place), [name(2), name(9)].iter().map(|name| &**name));
-        let (again, found) = Owned::read(&place).unwrap();
-        assert_eq!(zones(&again), ["0 z1.example.", "1 z3.example."]);
-        assert_eq!((found.lines, found.unreadable), (6, 0));
-        assert_eq!((again.count(0), again.count(1), again.of(&name(3))), (1, 1, Some(1)));
-        assert_eq!(again.with_identity("f"), Some(1));
-        // By their addresses, or by their names.
-        let section =
-            |(name, path): &(&str, &str)| (StoreName::new(name).unwrap(), format!("sqlite:/{path}"));
-        let sections = |all: &[(&str, &str)]| again.sections(&all.iter().map(section).collect::<Vec<_>>());
-        assert_eq!(
-            sections(&[("a", "other"), ("renamed", "a path/b"), ("c", "c")]),
-            [Some(0), Some(1), None]
-        );
-        assert_eq!(
-            sections(&[("a", "a path/b"), ("b", "a path/a")]),
-            [Some(1), Some(0)],
-            "names that were exchanged"
-        );
-        assert_eq!(
-            sections(&[("a", "new"), ("old", "a path/a")]),
-            [None, Some(0)],
-            "one that has the name of another"
-        );
-        assert_eq!(sections(&[("a", "a path/b")]), [Some(1)]);
-        owned.note(Some(&place), None, Known { identity: "c".into(), ..known("c") });
-        assert_eq!(
-            owned.sections(&[section(&("a", "a path/c"))]),
-            [Some(0)],
-            "nothing is left of what was there"
-        );
-    }
-
-    /// Whatever a crash leaves, at any call: what was acknowledged is there, and of what was not nothing but whole lines.
-    #[test]
-    fn power_that_fails() {
-        for calls in 0..60 {
-            let disk = Simulated::new(calls as u64);
-            let before = place(&disk);
-            let mut owned = Owned::default();
-            disk.fail_after(calls);
-            let mut acknowledged = Vec::new();
-            owned.note(Some(&before), None, known("a"));
-            for number in 0..12 {
-                match number % 4 {
-                    3 => owned.strike(Some(&before), [&*name(number - 1)].into_iter()),
-                    _ => owned.add(Some(&before), 0, [&*name(number)].into_iter()),
-                }
-                if owned.problem().is_none() && !disk.has_failed() {
-                    acknowledged = zones(&owned);
-                }
-            }
-            let left = disk.crash();
-            let after = place(&left);
-            let (mut again, found) = Owned::read(&after).unwrap();
-            assert!(!found.is_aside, "{calls}");
-            let found = zones(&again);
-            let last = found.len().abs_diff(acknowledged.len());
-            let is_next = found != acknowledged && last <= 1;
-            assert!(found == acknowledged || is_next, "{calls}: {found:?}, acknowledged {acknowledged:?}");
-            // And it goes on.
-            again.note(Some(&after), again.with_identity(&known("a").identity), known("a"));
-            again.add(Some(&after), 0, [&*name(99)].into_iter());
-            let expected = zones(&again);
-            let (once_more, found) = Owned::read(&after).unwrap();
-            assert_eq!((zones(&once_more), found.unreadable), (expected, 0), "{calls}");
-        }
-    }
-
-    #[test]
-    fn damaged_lines_and_files_of_others() {
-        let put = |text: &str| {
-            let disk = Simulated::new(3);
-            let file = disk.create("packs/owned".as_ref()).unwrap();
-            file.write_at(text.as_bytes(), 0).unwrap();
-            disk
-        };
-        let disk = put(
-            "zonda owned 1\n= 0 id a url\n+ 0 one.example.\n+ 7 two.example.\n+ 0 a..b\n\u{7}\n= 9 x y z\n+ 0 two.example.\n+ 0 half",
-        );
-        let (mut owned, found) = Owned::read(&place(&disk)).unwrap();
-        assert_eq!((found.lines, found.unreadable), (3, 4));
-        assert_eq!(zones(&owned), ["0 one.example.", "0 two.example."]);
-        owned.mend(Some(&place(&disk)));
-        let (_, found) = Owned::read(&place(&disk)).unwrap();
-        assert_eq!((found.lines, found.unreadable), (3, 0));
-        let disk = put("zonda owned 2\n? what\n");
-        let (owned, found) = Owned::read(&place(&disk)).unwrap();
-        assert!(found.is_aside && zones(&owned).is_empty());
-        assert!(disk.content("packs/owned.damaged".as_ref()).unwrap().ends_with(b"? what\n"));
-        let (_, found) = Owned::read(&place(&put("zonda ow"))).unwrap();
-        assert_eq!(found, Found::default());
-    }
-}
+mod tests;

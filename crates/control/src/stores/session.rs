@@ -6,15 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use feed::frame::{Frame, Mark, Version};
+use feed::frame::Frame;
 use feed::pair::Reader;
 use wire::NameBuf;
 
+use super::batch::{Batch, UnderWay};
 use super::incoming::{Came, Means, Push};
 use super::leaving::SETTLE;
-use super::owned::Known;
-use super::settle::escaped;
-use super::take::{Batch, UnderWay};
+use super::shown::shown;
 use super::tell::{Line, Tell};
 use super::{About, Stands, StoreName};
 use crate::controller::Controller;
@@ -26,12 +25,6 @@ const TURN: Duration = Duration::from_millis(100);
 const BATCH_WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 /// A feeder that has said nothing for so long, and has not said that it is there either, is ended, and another one started.
 const SILENCE: Duration = Duration::from_secs(120);
-/// From one time that the file was opened to the next, at least; the feeder itself looks once a second whether it is another one.
-const OPENED_PAUSE: Duration = Duration::from_secs(1);
-/// As much of the words of a feeder is kept for each zone and shown: some rows, and why they are none.
-const SHOWN_OCTETS_MAX: usize = 1_024;
-/// Zones that the feeder is told of at a time.
-const HELD_A_TIME: usize = 1_000;
 
 /// Why a session is over.
 pub(super) enum Ended {
@@ -48,21 +41,21 @@ pub(super) struct Session {
     pub(super) controller: Arc<Controller>,
     pub(super) key: (StoreName, u64),
     pub(super) terms: StoreTerms,
-    line: Line,
+    pub(super) line: Line,
     reader: Reader,
     pub(super) tell: Tell,
     /// When something was heard last.
     heard: Instant,
     /// What pushes may take.
     means: Means,
-    push: Option<Push>,
+    pub(super) push: Option<Push>,
     pub(super) under_way: Arc<UnderWay>,
     pub(super) batch: Batch,
     /// Zones that are gone, of the look that is under way.
     pub(super) gone: HashSet<NameBuf>,
     /// The database that the feeder has opened, and whether it was told what is held.
-    opened: Option<(String, bool)>,
-    opened_at: Option<Instant>,
+    pub(super) opened: Option<(String, bool)>,
+    pub(super) opened_at: Option<Instant>,
 }
 
 impl Session {
@@ -176,35 +169,13 @@ impl Session {
         if is_due == Some(true) {
             self.weigh();
         }
-        let place = self.controller.place_of_stores();
-        self.controller.stores.with(self.key, |_, owned, _| owned.mend(place.as_ref()));
+        self.controller.stores.keep_owned(self.controller.place_of_stores().as_ref());
         Ok(())
     }
 
     fn take(&mut self, frame: Frame) -> io::Result<()> {
         match frame {
-            Frame::Opened { identity, is_writable } => {
-                // It is a word of a file.
-                Mark::from_text(&identity).ok_or(io::ErrorKind::InvalidData)?;
-                // Telling what is held goes over all zones, and others wait for the lock of that.
-                let early =
-                    self.opened_at.map_or(Duration::ZERO, |at| OPENED_PAUSE.saturating_sub(at.elapsed()));
-                std::thread::sleep(early);
-                self.opened_at = Some(Instant::now());
-                self.forget_pushes();
-                self.about(|about| {
-                    about.begin_anew();
-                    about.is_read_only = !is_writable;
-                });
-                if !is_writable && self.may_say() {
-                    tracing::warn!(
-                        "store {}: it cannot be written by the server's user: what others change by plain SQL is served once `zonda store history` has made versions of it",
-                        self.key.0
-                    );
-                }
-                self.opened = Some((identity.clone(), false));
-                self.go(&identity)?;
-            }
+            Frame::Opened { identity, is_writable } => self.take_opened(identity, is_writable)?,
             Frame::Beat => {}
             Frame::Away(words) => self.away(shown(&words)),
             Frame::Unconfined if self.may_say() => tracing::warn!(
@@ -246,88 +217,8 @@ impl Session {
         self.about(|about| about.gone.remove(zone));
     }
 
-    /// What was on its way is forgotten by both.
-    fn forget_pushes(&mut self) {
-        self.push = None;
-        self.batch = Batch::default();
-        self.gone.clear();
-    }
-
-    /// Tells the feeder what is held, unless its database is another one than that of before, which an operator has to say.
-    fn go(&mut self, identity: &str) -> io::Result<()> {
-        let place = self.controller.place_of_stores();
-        let (name, url) = (self.key.0.as_str().into(), escaped(&self.terms.url).into());
-        let known = Known { identity: identity.into(), name, url };
-        let zones = self.controller.stores.with(self.key, |store, owned, _| {
-            let taken = owned.with_identity(identity).filter(|number| Some(*number) != store.number);
-            if taken.is_some_and(|number| owned.count(number) > 0) {
-                return Err("its database is that of another store, or a copy of it");
-            }
-            let held = store.number.map_or(0, |number| owned.count(number));
-            let is_other = store
-                .number
-                .and_then(|number| owned.known(number))
-                .is_some_and(|was| *was.identity != *identity);
-            if is_other && held > 0 && store.about.accepted.as_deref() != Some(identity) {
-                return Err("");
-            }
-            store.number = owned.note(place.as_ref(), store.number, known);
-            let Some(number) = store.number else { return Err("there were too many stores") };
-            store.about.stands = Stands::Listing;
-            Ok(owned
-                .iter()
-                .filter(|(_, own)| *own == number)
-                .map(|(zone, _)| zone.clone())
-                .collect::<Vec<_>>())
-        });
-        match zones {
-            None => Ok(()),
-            Some(Err("")) => {
-                self.is_another(identity);
-                Ok(())
-            }
-            Some(Err(why)) => {
-                self.away(why.into());
-                Ok(())
-            }
-            Some(Ok(zones)) => self.tell_held(&zones, identity),
-        }
-    }
-
-    /// There is another database than before.
-    fn is_another(&self, identity: &str) {
-        let stands = Stands::Another(identity.to_owned());
-        let was = self.about(|about| std::mem::replace(&mut about.stands, stands.clone()));
-        if was.is_some_and(|was| was != stands) && self.may_say() {
-            let name = self.key.0;
-            tracing::error!(
-                "store {name}: another database is at its address (identity {identity}); its zones are served as they are until `zonda ctl store confirm {name}`"
-            );
-        }
-    }
-
-    fn tell_held(&mut self, zones: &[NameBuf], identity: &str) -> io::Result<()> {
-        for some in zones.chunks(HELD_A_TIME) {
-            let serials: Vec<Option<u32>> = some.iter().map(|zone| self.controller.serial_of(zone)).collect();
-            let frames = self.controller.stores.with(self.key, |_, _, followed| {
-                let held = |(zone, serial): (&NameBuf, Option<u32>)| {
-                    let version = serial.map(|serial| Version {
-                        serial,
-                        mark: followed.mark(zone, serial).unwrap_or(Mark::NONE),
-                    });
-                    Frame::Held(zone.clone(), version)
-                };
-                some.iter().zip(serials).map(held).collect::<Vec<_>>()
-            });
-            self.line.say(&frames.unwrap_or_default())?;
-        }
-        self.line.say(&[Frame::Go])?;
-        self.opened = Some((identity.to_owned(), true));
-        Ok(())
-    }
-
     /// The database cannot be read, or, without words, can again.
-    fn away(&mut self, words: String) {
+    pub(super) fn away(&mut self, words: String) {
         let name = self.key.0;
         let now = crate::expiry::now();
         let was = self.about(|about| {
@@ -414,32 +305,5 @@ impl Session {
     /// Has the feeder be told something, by another thread.
     pub(super) fn reply(&self, frame: Frame) {
         self.tell.say(frame);
-    }
-}
-
-/// Words of another process, as they can be shown: what is not printable, or has a terminal write in another direction, is escaped, and more than helps is left out.
-fn shown(words: &str) -> String {
-    let mut text = String::new();
-    for letter in words.chars() {
-        match letter {
-            '"' | '\'' | '\\' => text.push(letter),
-            _ => text.extend(letter.escape_debug()),
-        }
-        if text.len() >= SHOWN_OCTETS_MAX {
-            return text + "...";
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_others_are_shown_as_text() {
-        assert_eq!(shown("row \"a\\b\" isn't: \u{fc}"), "row \"a\\b\" isn't: \u{fc}");
-        assert_eq!(shown("\u{1b}[2J\n\u{202e}x"), "\\u{1b}[2J\\n\\u{202e}x");
-        assert!(shown(&"\0".repeat(4_096)).len() < SHOWN_OCTETS_MAX + 10);
     }
 }

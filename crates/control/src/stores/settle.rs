@@ -22,11 +22,13 @@ impl Controller {
     /// Adds the zones of stores to what settings and commands want. The data of those that these have, and that were a store's until now, are forgotten.
     pub(crate) fn settle_stores(&self, changing: &Changing, wanted: &mut WantedZones, said: &mut Said) {
         let terms = changing.settings.stores();
+        let is_first = !self.stores.state.read().is_read;
+        // Nobody else reads them: who settles makes a change.
+        let read = is_first.then(|| self.read_files());
         let mut locked = self.stores.state.write();
         let state = &mut *locked;
-        let is_first = !std::mem::replace(&mut state.is_read, true);
-        if is_first {
-            self.read_files(state);
+        if let Some((owned, followed)) = read {
+            (state.is_read, state.owned, state.followed) = (true, owned, followed);
         }
         self.stores.is_any.store(!terms.is_empty(), Ordering::Relaxed);
         state.configure(terms, &mut wanted.sources);
@@ -69,21 +71,26 @@ impl Controller {
         }
     }
 
-    /// Zones are of no store any more. Without `place` the files have that later ([`Owned::mend`]).
+    /// Zones are of no store any more. Without `place` the files have that later, when they are kept next.
     fn strike<'n>(&self, zones: impl Iterator<Item = &'n NameBuf> + Clone, place: Option<&Place>) {
         let mut state = self.stores.state.write();
-        state.owned.strike(place, zones.clone().map(|zone| &**zone));
-        state.followed.strike(place, zones.map(|zone| &**zone));
+        state.owned.strike(zones.clone().map(|zone| &**zone));
+        state.followed.strike(zones.map(|zone| &**zone));
+        drop(state);
+        self.stores.keep_owned(place);
+        self.stores.keep_followed(place);
     }
 
-    fn read_files(&self, state: &mut State) {
-        let Some(folder) = self.folder() else { return };
+    fn read_files(&self) -> (Owned, Followed) {
+        let (mut owned, mut followed) = (Owned::default(), Followed::default());
+        let Some(folder) = self.folder() else { return (owned, followed) };
         let place = place(folder);
         match Owned::read(&place) {
-            Ok((owned, found)) => {
-                state.owned = owned;
+            Ok((read, file, found)) => {
+                owned = read;
+                self.stores.owned_file.set(file);
                 say("owned", found, "the zones of stores are served once their databases are there");
-                let zones = state.owned.iter().count();
+                let zones = owned.iter().count();
                 if zones > 0 {
                     tracing::info!(zones, "{} of stores as they were", count(zones, "zone"));
                 }
@@ -91,12 +98,14 @@ impl Controller {
             Err(error) => fault("owned", &error),
         }
         match Followed::read(&place) {
-            Ok((followed, found)) => {
-                state.followed = followed;
+            Ok((read, file, found)) => {
+                followed = read;
+                self.stores.followed_file.set(file);
                 say("followed", found, "zones of stores are compared as a whole");
             }
             Err(error) => fault("followed", &error),
         }
+        (owned, followed)
     }
 }
 

@@ -1,92 +1,28 @@
 //! What a feeder pushes is served: differences by the changer, zones as a whole by packs of many.
 
-use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use feed::frame::{Frame, ON_THEIR_WAY_MAX, Version};
+use feed::frame::{Frame, Version};
 use wire::{Name, NameBuf};
 use zone::difference::{NoDifference, difference};
 use zone::{Change, Contents, ZoneView};
 
+use super::batch::{BATCH_MAX, Batch, Whole};
 use super::check::Before;
 use super::session::Session;
 use crate::controller::Act;
 use crate::dynamic::{Incoming, NotTaken, Told, What};
-use crate::findings::{Digest, Findings, examine_transferred};
+use crate::findings::{Digest, examine_transferred};
 use crate::joined::{one, pack};
 use crate::load::store;
 use crate::read::ZoneText;
-use crate::text::count;
+use crate::text::{count, grouped};
 
-/// Zones that are served together, and octets of what came of them: what waits for one sync and one pack.
-pub(super) const BATCH_MAX: (usize, usize) = (10_000, 64 << 20);
 /// Octets of a difference after which it is clear that two versions are not the same: more than their SOA records, which it begins with, can have.
 const SAME_OCTETS: usize = 4 << 10;
 /// Zones that are entered within one batch of the catalog.
 const ZONES_A_BATCH: usize = 1_000;
-
-/// A zone that came as a whole.
-struct Whole {
-    zone: NameBuf,
-    to: Version,
-    text: ZoneText,
-    findings: Findings,
-}
-
-/// Zones that came as a whole, and wait to be served together.
-#[derive(Default)]
-pub(super) struct Batch {
-    zones: Vec<Whole>,
-    /// Their names: one pack has a zone once.
-    names: HashSet<NameBuf>,
-    octets: usize,
-    since: Option<Instant>,
-}
-
-impl Batch {
-    pub(super) fn is_empty(&self) -> bool {
-        self.zones.is_empty()
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.zones.len() >= BATCH_MAX.0 || self.octets >= BATCH_MAX.1
-    }
-
-    /// Since when the first of them waits.
-    pub(super) fn waits_since(&self) -> Option<Instant> {
-        self.since
-    }
-}
-
-fn octets_of(change: &Change) -> usize {
-    change.removed().octets().len() + change.added().octets().len()
-}
-
-/// Differences that wait for the changer, and octets of them.
-#[derive(Default)]
-pub(super) struct UnderWay {
-    count: AtomicUsize,
-    octets: AtomicUsize,
-}
-
-impl UnderWay {
-    fn has_room(&self) -> bool {
-        let (count, octets) = (self.count.load(Ordering::Relaxed), self.octets.load(Ordering::Relaxed));
-        count < ON_THEIR_WAY_MAX.0 && octets < ON_THEIR_WAY_MAX.1
-    }
-
-    fn add(&self, octets: usize) {
-        self.count.fetch_add(1, Ordering::Relaxed);
-        self.octets.fetch_add(octets, Ordering::Relaxed);
-    }
-
-    fn take(&self, octets: usize) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
-        self.octets.fetch_sub(octets, Ordering::Relaxed);
-    }
-}
 
 /// What becomes of a zone that came as a whole.
 enum Verdict {
@@ -102,6 +38,10 @@ enum Verdict {
     Refuse(String),
 }
 
+fn octets_of(change: &Change) -> usize {
+    change.removed().octets().len() + change.added().octets().len()
+}
+
 impl Session {
     /// Takes what has changed in a zone.
     pub(super) fn take_changes(
@@ -113,7 +53,6 @@ impl Session {
         // What came of it before goes before.
         self.flush();
         let controller = &self.controller;
-        let place = controller.place_of_stores();
         let served = controller.serial_of(&zone);
         let is_ours = controller.stores.with(self.key, |store, owned, followed| {
             store.owns(owned, &zone)
@@ -142,9 +81,10 @@ impl Session {
         if controller.upgrade.handed_to().is_some() {
             return;
         }
-        controller.stores.with(self.key, |_, _, followed| {
-            followed.note(place.as_ref(), (&zone, served), (to.serial, to.mark))
-        });
+        controller
+            .stores
+            .with(self.key, |_, _, followed| followed.note((&zone, served), (to.serial, to.mark)));
+        controller.stores.keep_followed(controller.place_of_stores().as_ref());
         controller.catalogs.coming(&zone, &changes);
         let told = self.told(&zone, (from, to), octets);
         let what = What::Changes(changes, told);
@@ -242,7 +182,8 @@ impl Session {
             return;
         }
         let mut serving = Vec::with_capacity(zones.len());
-        let verdicts: Vec<Verdict> = zones.iter().map(|whole| self.verdict(whole)).collect();
+        let mut entering = 0;
+        let verdicts: Vec<Verdict> = zones.iter().map(|whole| self.verdict(whole, &mut entering)).collect();
         for (whole, verdict) in zones.into_iter().zip(verdicts) {
             match verdict {
                 Verdict::Serve => serving.push(whole),
@@ -275,24 +216,31 @@ impl Session {
         crate::serve::tidy_on_a_thread(&controller);
     }
 
-    /// What is to become of a zone; while nobody else makes a change.
-    fn verdict(&self, whole: &Whole) -> Verdict {
+    /// What is to become of a zone; while nobody else makes a change. `entering`: zones before it that the store did not have.
+    fn verdict(&self, whole: &Whole, entering: &mut usize) -> Verdict {
         let Whole { zone, to, .. } = whole;
         let controller = &self.controller;
-        let is_ours = controller
-            .stores
-            .with(self.key, |store, owned, _| (store.owns(owned, zone), owned.of(zone).is_some()));
+        let is_ours = controller.stores.with(self.key, |store, owned, _| {
+            let held = store.number.map_or(0, |number| owned.count(number));
+            let is_full = (held + *entering >= store.terms.zones_max).then_some(store.terms.zones_max);
+            (store.owns(owned, zone), owned.of(zone).is_some(), is_full)
+        });
         match is_ours {
-            Some((true, _)) => {}
-            Some((false, true)) => return Verdict::Refuse("another store has it".into()),
+            Some((true, ..)) => {}
+            Some((false, true, _)) => return Verdict::Refuse("another store has it".into()),
             None => return Verdict::Refuse("the settings have no such store any more".into()),
-            Some((false, false)) => {
+            Some((false, false, is_full)) => {
                 if let Some(catalog) = controller.member_of(zone) {
                     return Verdict::Refuse(format!("it is a member of catalog {catalog}, which was first"));
                 }
                 if controller.taken()(zone) {
                     return Verdict::Refuse("the settings or a command have it".into());
                 }
+                if let Some(max) = is_full {
+                    let max = grouped(max as u64);
+                    return Verdict::Refuse(format!("the store has {max} zones, which is its `zones-max`"));
+                }
+                *entering += 1;
             }
         }
         match controller.serial_of(zone) {
@@ -320,20 +268,22 @@ impl Session {
 
     /// Enters zones that are new, once it is on the disk whose they are.
     fn enter(&self, serving: &[Whole]) {
-        let place = self.controller.place_of_stores();
         let served: Vec<Option<u32>> =
             serving.iter().map(|whole| self.controller.serial_of(&whole.zone)).collect();
         let entered = self.controller.stores.with(self.key, |store, owned, followed| {
             for (whole, served) in serving.iter().zip(served) {
-                followed.note(place.as_ref(), (&whole.zone, served), (whole.to.serial, whole.to.mark));
+                followed.note((&whole.zone, served), (whole.to.serial, whole.to.mark));
             }
             let number = store.number?;
             let new = serving.iter().map(|whole| &whole.zone).filter(|zone| owned.of(zone) != Some(number));
             let new: Vec<NameBuf> = new.cloned().collect();
-            owned.add(place.as_ref(), number, new.iter().map(|zone| &**zone));
+            owned.add(number, new.iter().map(|zone| &**zone));
             Some((new, store.source))
         });
         let Some((new, source)) = entered.flatten() else { return };
+        let place = self.controller.place_of_stores();
+        self.controller.stores.keep_followed(place.as_ref());
+        self.controller.stores.keep_owned(place.as_ref());
         let mut said = self.controller.said_of_store();
         for some in new.chunks(ZONES_A_BATCH) {
             let acts: Vec<(NameBuf, Act)> =
@@ -372,12 +322,12 @@ impl Session {
     }
 
     fn is_served(&self, zone: &Name, to: Version) {
-        let place = self.controller.place_of_stores();
         self.controller.stores.with(self.key, |store, _, followed| {
             // Of one that is the same the mark was not known.
-            followed.note(place.as_ref(), (zone, None), (to.serial, to.mark));
+            followed.note((zone, None), (to.serial, to.mark));
             store.about.served(zone, to.serial);
         });
+        self.controller.stores.keep_followed(self.controller.place_of_stores().as_ref());
         self.reply(Frame::Served(zone.to_owned(), to));
     }
 }

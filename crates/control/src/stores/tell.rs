@@ -12,7 +12,7 @@ use feed::frame::{Frame, ON_THEIR_WAY_MAX};
 use feed::pair::say;
 
 use super::StoreName;
-use super::take::BATCH_MAX;
+use super::batch::BATCH_MAX;
 
 /// Answers to pushes that wait to be told: some for each that may be on its way, and as many zones as are served at once. A feeder that lets more wait pushes without
 /// listening.

@@ -1,5 +1,7 @@
 //! A server as far as there is one without workers, and a feeder that says what it should, or not.
 
+mod bounds;
+
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread::JoinHandle;

@@ -29,7 +29,7 @@ impl Stores {
         let Some(controller) = owner.and_then(Weak::upgrade) else { return };
         // What a start struck out, and the log has ended since.
         let place = controller.place_of_stores();
-        self.state.write().owned.mend(place.as_ref());
+        self.keep_owned(place.as_ref());
         let names: Vec<StoreName> = self.state.read().stores.iter().map(|store| store.terms.name).collect();
         let mut threads = self.threads.lock();
         threads.retain(|(_, thread)| !thread.is_finished());
