@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child as Process, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -29,13 +29,13 @@ pub(crate) struct Child {
 
 impl Child {
     /// Starts the program with this command and this environment, without anything of the server's; its standard input is the other end of the pair that is returned.
-    pub(crate) fn start(command: &str, environment: &[(&str, &Path)]) -> io::Result<(Child, UnixStream)> {
+    pub(crate) fn start(command: &str, environment: &[(&str, PathBuf)]) -> io::Result<(Child, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         let process = Command::new(PROGRAM)
             .arg0("zonda")
             .arg(command)
             .env_clear()
-            .envs(environment.iter().copied())
+            .envs(environment.iter().map(|(name, path)| (name, path)))
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())

@@ -9,7 +9,7 @@ use nix::unistd::{AccessFlags, Gid, Uid, User, faccessat, getgrouplist, setfsgid
 
 use crate::access::Groups;
 use crate::serve::identity;
-use crate::settings::{Pinning, Settings};
+use crate::settings::{Pinning, Settings, StorePlace};
 
 /// What would end a start here, or have it go on without what is set, as lines. Folders are looked at with the rights that the server will
 /// have; if that is another user whom only root may become, and we are not root, they are not.
@@ -57,7 +57,8 @@ fn folders(settings: &Settings) -> Vec<String> {
     }
     // The feeder has the server's rights, and SQLite needs what it keeps beside the file.
     for store in settings.stores() {
-        if let (Some(who), Some(folder)) = (Who::of(settings), store.path.parent()) {
+        let StorePlace::File(path) = &store.place else { continue };
+        if let (Some(who), Some(folder)) = (Who::of(settings), path.parent()) {
             let problem = who.problem(folder);
             problems.extend(problem.map(|problem| format!("[[store]] {}: {problem}", store.name)));
         }

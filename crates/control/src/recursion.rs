@@ -46,6 +46,7 @@ use negative::Negatives;
 use outage::Outage;
 pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
+pub(crate) use secured::trusted_text;
 pub(crate) use terms::Terms;
 
 /// What of the files that a resolver needs by these settings cannot be read, as lines.

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! * [`lines`], [`kept`], [`owned`], [`followed`]: what is kept on the disk; [`settle`]: after a start or other settings.
-//! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`opened`]: whose database it has; [`tell`]: what it is told; [`incoming`]: a push until it is whole.
+//! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`opened`]: whose database it has; [`opening`]: what it is told first; [`tell`]: and then; [`incoming`]: a push until it is whole.
 //! * [`take`]: what comes is served, [`batch`]: many together; [`check`]: can it be? [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
 //!
 //! Which zones are owned changes only while a change is under way (`Controller::change`). The design is in `docs/design/store.md`.
@@ -25,6 +25,7 @@ mod lines;
 mod losses;
 mod name;
 mod opened;
+mod opening;
 mod owned;
 mod session;
 mod settle;

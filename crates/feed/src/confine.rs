@@ -1,11 +1,12 @@
-//! Rights that the process gives up before it opens the file, which others write: all of the file system but its folder, TCP, signals to others, new rights.
+//! Rights that the process gives up before it opens the store, which others write: all of the file system but the folder of a file, all of TCP but the port of a database, signals to
+//! others, new rights.
 
 use std::os::fd::RawFd;
 use std::path::Path;
 use std::{fs, io};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    ABI, Access, AccessFs, AccessNet, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
     RulesetError, RulesetStatus, Scope,
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -41,28 +42,35 @@ pub(crate) fn limit() -> io::Result<()> {
 }
 
 /// Gives up all but the folder of the database: SQLite needs that for what it has beside the file. The error: there is no such folder, as yet. Says whether the kernel sees to it.
-pub(crate) fn confine(file: &Path) -> io::Result<bool> {
-    let folder = file.parent().unwrap_or(Path::new("/"));
+pub(crate) fn confine_to_folder(folder: &Path) -> io::Result<bool> {
     let folder = PathFd::new(folder).map_err(|error| match fs::metadata(folder) {
         Err(missing) => missing,
         Ok(_) => io::Error::other(error),
     })?;
-    restrict(folder).map_err(io::Error::other)
+    restrict(Some(folder), None).map_err(io::Error::other)
 }
 
-fn restrict(folder: PathFd) -> Result<bool, RulesetError> {
+/// Gives up all but connecting to one port, or that too. Says whether the kernel sees to it.
+pub(crate) fn confine_to_port(port: Option<u16>) -> io::Result<bool> {
+    restrict(None, port).map_err(io::Error::other)
+}
+
+fn restrict(folder: Option<PathFd>, port: Option<u16>) -> Result<bool, RulesetError> {
     let files = AccessFs::ReadFile
         | AccessFs::ReadDir
         | AccessFs::WriteFile
         | AccessFs::Truncate
         | AccessFs::MakeReg
         | AccessFs::RemoveFile;
+    let beneath = folder.map(|folder| Ok::<_, RulesetError>(PathBeneath::new(folder, files)));
+    let connecting = port.map(|port| Ok::<_, RulesetError>(NetPort::new(port, AccessNet::ConnectTcp)));
     let status = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI_WANTED))?
         .handle_access(AccessNet::from_all(ABI_WANTED))?
         .scope(Scope::from_all(ABI_WANTED))?
         .create()?
-        .add_rule(PathBeneath::new(folder, files))?
+        .add_rules(beneath)?
+        .add_rules(connecting)?
         .restrict_self()?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
@@ -80,7 +88,7 @@ mod tests {
         std::fs::write(own.path().join("zones.db"), "").unwrap();
         let (path, elsewhere) = (own.path().join("zones.db"), other.path().join("x"));
         let confined = move || {
-            if !confine(&path).unwrap() {
+            if !confine_to_folder(path.parent().unwrap()).unwrap() {
                 eprintln!("this kernel has no Landlock");
                 return;
             }
@@ -92,6 +100,28 @@ mod tests {
         };
         std::thread::spawn(confined).join().unwrap();
         assert!(File::open("/etc/passwd").is_ok());
-        assert_eq!(confine(Path::new("/nowhere/at/all")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(confine_to_folder(Path::new("/nowhere/at")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Of a thread, too: the port of the database is there, another one is not, and no file at all.
+    #[test]
+    fn its_port_is_all_there_is() {
+        use std::net::{TcpListener, TcpStream};
+        let (own, other) =
+            (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let (own, other) = (own.local_addr().unwrap(), other.local_addr().unwrap());
+        let confined = move |port: Option<u16>| {
+            if !confine_to_port(port).unwrap() {
+                eprintln!("this kernel has no Landlock");
+                return;
+            }
+            // A kernel before 6.7 knows files alone.
+            if TcpStream::connect(other).is_err() {
+                assert_eq!(TcpStream::connect(own).is_ok(), port.is_some());
+            }
+            assert!(File::open("/etc/passwd").is_err() && fs::read_dir("/").is_err());
+        };
+        std::thread::spawn(move || confined(Some(own.port()))).join().unwrap();
+        std::thread::spawn(move || confined(None)).join().unwrap();
     }
 }

@@ -13,12 +13,16 @@ use std::fmt;
 use wire::name::NAME_OCTETS_MAX;
 use wire::{Name, NameBuf};
 
+use crate::address::Address;
+
 /// Octets of the rest of a frame: a message of DNS, or words.
 pub const REST_OCTETS_MAX: usize = 65_535;
 /// Octets before it.
 pub const HEAD_OCTETS: usize = 5;
 /// Octets of words: more helps nobody.
 pub const WORDS_OCTETS_MAX: usize = 4_096;
+/// Octets of certificates: systems have some 250 KiB of them, some with what they are in words.
+pub const ROOTS_OCTETS_MAX: usize = 4 << 20;
 /// Zones that are on their way at a time, and octets of these: the server's queue of changes has room for four times as many.
 pub const ON_THEIR_WAY_MAX: (usize, usize) = (1_024, 16 << 20);
 
@@ -69,8 +73,10 @@ pub struct Version {
 pub enum Frame {
     /// Server, first: names of zones that are wanted, `*.` and a name for all below it; without any the usual ones ([`transfer::catalog_zone::Allowed`]).
     Names(NameBuf),
-    /// Server, after that: the path of the file.
-    Open(String),
+    /// Server, then: a piece of the certificates that a database is to show one of, in PEM; all pieces together are at most [`ROOTS_OCTETS_MAX`].
+    Roots(Vec<u8>),
+    /// Server, after that: where the store is.
+    Open(Address),
     /// Feeder: the store was opened; its identity, and whether this process may write it. What was on its way before is forgotten by both.
     Opened {
         /// 32 hexadecimal digits.
@@ -145,7 +151,8 @@ impl Frame {
         let begin = out.len();
         out.extend_from_slice(&[self.kind(), 0, 0, 0, 0]);
         match self {
-            Frame::Open(text) | Frame::Away(text) => words(out, text),
+            Frame::Open(address) => address.write(out),
+            Frame::Away(text) => words(out, text),
             Frame::Opened { identity, is_writable } => {
                 out.push(u8::from(*is_writable));
                 words(out, identity);
@@ -159,7 +166,7 @@ impl Frame {
                 put(out, *to);
                 from.iter().for_each(|version| put(out, *version));
             }
-            Frame::Message(octets) => out.extend_from_slice(octets),
+            Frame::Roots(octets) | Frame::Message(octets) => out.extend_from_slice(octets),
             Frame::Served(zone, version) => {
                 out.extend_from_slice(zone.octets());
                 put(out, *version);
@@ -205,6 +212,7 @@ impl Frame {
     fn kind(&self) -> u8 {
         match self {
             Frame::Names(_) => b'n',
+            Frame::Roots(_) => b'k',
             Frame::Open(_) => b'o',
             Frame::Opened { .. } => b'O',
             Frame::Held(..) => b'h',
@@ -234,7 +242,8 @@ impl Frame {
         let mut rest = Rest(rest);
         let frame = match kind {
             b'n' => Frame::Names(rest.zone()?),
-            b'o' => Frame::Open(rest.words()?),
+            b'k' => Frame::Roots(std::mem::take(&mut rest.0).to_vec()),
+            b'o' => Frame::Open(Address::read(&mut rest)?),
             b'O' => Frame::Opened { is_writable: rest.octets::<1>()?[0] != 0, identity: rest.words()? },
             b'h' => Frame::Held(rest.zone()?, rest.version_if_any()?),
             b'g' => Frame::Go,
@@ -276,16 +285,16 @@ fn words(out: &mut Vec<u8>, text: &str) {
 }
 
 /// What of a frame is not read.
-struct Rest<'r>(&'r [u8]);
+pub(crate) struct Rest<'r>(&'r [u8]);
 
 impl Rest<'_> {
-    fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(crate) fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*first)
     }
 
-    fn number(&mut self) -> Option<u32> {
+    pub(crate) fn number(&mut self) -> Option<u32> {
         self.octets().map(u32::from_be_bytes)
     }
 
@@ -303,6 +312,14 @@ impl Rest<'_> {
         let zone = (zone.octets().len() <= NAME_OCTETS_MAX).then(|| zone.to_lowercase())?;
         self.0 = rest;
         Some(zone)
+    }
+
+    /// A text with its length before it, of so many octets at most.
+    pub(crate) fn text(&mut self, octets_max: usize) -> Option<String> {
+        let length = usize::from(u16::from_be_bytes(self.octets()?));
+        let (text, rest) = self.0.split_at_checked(length).filter(|_| length <= octets_max)?;
+        self.0 = rest;
+        String::from_utf8(text.to_vec()).ok()
     }
 
     /// All that is left, as text; what is none is shown as such.

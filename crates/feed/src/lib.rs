@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! server                                        this process
-//! path of the file, once ------------ pair ---> process: opens it, rights given up before
+//! where it is, once ----------------- pair ---> process: opens it, rights given up before
 //!                      <--- opened: identity ---'
 //! what it holds: zone, serial, mark --- pair -> follow: what is there, against what is held
 //!                      <--- begin, messages of DNS records, end: a zone, or what changed in it
@@ -11,11 +11,12 @@
 //!
 //! It is `zonda feed`, a child of the server. SQLite runs here and not in the process that answers. Design: `docs/design/store.md` 5.
 //!
-//! * [`frame`]: what both say to each other; [`pair`]: over what. That is all that the server uses of this crate.
-//! * `process`: from the start to the end; `confine`: rights that are given up before the store is opened.
+//! * [`frame`]: what both say to each other; [`address`]: where a store is; [`pair`]: over what. That is all that the server uses of this crate.
+//! * `process`: from the start to the end; `reach`: how a store is reached; `confine`: rights that are given up before.
 //! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages. They know no database, but [`store::source`].
 //! * `sqlite`: a file as such a source; `watch`: whether the file is the one that was opened.
 
+pub mod address;
 mod confine;
 mod follow;
 pub mod frame;
@@ -23,6 +24,7 @@ mod message;
 pub mod pair;
 mod process;
 mod push;
+mod reach;
 mod sqlite;
 mod watch;
 

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,12 +13,11 @@ use store::source::{Found, Look, Raise, Source};
 use transfer::catalog_zone::Allowed;
 use wire::NameBuf;
 
-use crate::confine::{close_inherited, confine, limit};
+use crate::confine::{close_inherited, limit};
 use crate::follow::{Follow, Over};
-use crate::frame::Frame;
+use crate::frame::{Frame, ROOTS_OCTETS_MAX};
 use crate::pair::{Reader, say};
-use crate::sqlite::Sqlite;
-use crate::watch::Watch;
+use crate::reach::{Beat, Reach};
 
 /// How long the server may take to say which store.
 const OPEN_WAIT: Duration = Duration::from_secs(10);
@@ -44,16 +42,19 @@ pub fn run() -> Result<(), String> {
         UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(line("use standard input"))?);
     let reader = Reader::new(stream.try_clone().map_err(line("use standard input"))?);
     let mut feeder = Feeder { stream, reader, beaten: Instant::now() };
-    let mut wanted = Allowed::default();
-    let path = loop {
+    let (mut wanted, mut roots) = (Allowed::default(), Vec::new());
+    let address = loop {
         match feeder.reader.next(OPEN_WAIT) {
             Ok(Some(Frame::Names(name))) => wanted.add(&name),
-            Ok(Some(Frame::Open(path))) => break PathBuf::from(path),
+            Ok(Some(Frame::Roots(piece))) if roots.len() + piece.len() <= ROOTS_OCTETS_MAX => {
+                roots.extend(piece);
+            }
+            Ok(Some(Frame::Open(address))) => break address,
             _ => return Err("this is started by `zonda serve`, for `[[store]]`".into()),
         }
     };
     limit().map_err(line("give up rights"))?;
-    match feeder.serve(&path, &wanted) {
+    match feeder.serve(Reach::of(address, roots), &wanted) {
         // The pair ends with the server, which is no fault of this process.
         Err(error)
             if error.kind() == io::ErrorKind::UnexpectedEof || error.kind() == io::ErrorKind::BrokenPipe =>
@@ -112,21 +113,17 @@ struct Looked {
 
 impl Feeder {
     /// Opens the store again and again; ends with the server.
-    fn serve(&mut self, path: &Path, wanted: &Allowed) -> io::Result<()> {
+    fn serve(&mut self, mut reach: Reach, wanted: &Allowed) -> io::Result<()> {
         let mut pause = PAUSES.0;
-        // What a link leads to is what is opened.
-        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let folder = self.confine(&real, &mut pause)?;
+        self.confine(&mut reach, &mut pause)?;
         loop {
             let began = Instant::now();
-            let words = match self.follow(path, wanted) {
+            let words = match self.follow(&reach, wanted) {
                 Err(Over::Io(error)) => return Err(error),
                 Err(Over::IsAnother) | Ok(()) => continue,
                 Err(Over::Fault(fault)) => words(&fault),
             };
-            // What takes the place of the folder, or is where a link leads now, lies beyond what this process may see.
-            let is_elsewhere = std::fs::canonicalize(path).is_ok_and(|now| now.parent() != real.parent());
-            if is_elsewhere || folder != Watch::folder_of(&real) {
+            if reach.is_elsewhere() {
                 return Err(io::Error::other("the folder of the file is another one"));
             }
             pause = if began.elapsed() > PAUSES.1 { PAUSES.0 } else { pause };
@@ -134,10 +131,10 @@ impl Feeder {
         }
     }
 
-    /// Gives up rights, as soon as there is the folder that is left; says which that is.
-    fn confine(&mut self, path: &Path, pause: &mut Duration) -> io::Result<Option<(u64, u64)>> {
+    /// Gives up rights, as soon as there is what is left.
+    fn confine(&mut self, reach: &mut Reach, pause: &mut Duration) -> io::Result<()> {
         loop {
-            match confine(path) {
+            match reach.confine() {
                 Ok(true) => break,
                 Ok(false) => {
                     say(&self.stream, &[Frame::Unconfined])?;
@@ -150,7 +147,7 @@ impl Feeder {
             }
         }
         *pause = PAUSES.0;
-        Ok(Watch::folder_of(path))
+        Ok(())
     }
 
     /// Says why nothing is read, and waits; what the server says meanwhile is of a push that nobody wants to know of any more.
@@ -174,8 +171,9 @@ impl Feeder {
     }
 
     /// Follows one store.
-    fn follow(&mut self, path: &Path, wanted: &Allowed) -> Result<(), Over> {
-        let source: &mut dyn Source = &mut Sqlite::open(path, beat_of(self.stream.try_clone()?))?;
+    fn follow(&mut self, reach: &Reach, wanted: &Allowed) -> Result<(), Over> {
+        let mut source = reach.open(beat_of(self.stream.try_clone()?))?;
+        let source = &mut *source;
         let (identity, is_writable) = (source.identity().to_owned(), source.is_writable());
         say(&self.stream, &[Frame::Opened { identity, is_writable }])?;
         let mut follow = self.take_held(wanted, source)?;
@@ -277,16 +275,16 @@ impl Feeder {
 
 /// Says that this process is there while a statement takes its time, and whether anybody hears it: one over all zones, or over one that is large, takes minutes where the disk is slow, and who is ended
 /// for that never comes to its end.
-fn beat_of(stream: UnixStream) -> impl FnMut() -> bool + Send + 'static {
+fn beat_of(stream: UnixStream) -> Beat {
     let mut beaten = Instant::now();
-    move || {
+    Box::new(move || {
         if beaten.elapsed() < BEAT {
             return true;
         }
         beaten = Instant::now();
         // Where nobody hears it there is nobody to work for.
         say(&stream, &[Frame::Beat]).is_ok()
-    }
+    })
 }
 
 #[cfg(test)]

@@ -99,15 +99,23 @@ fn server(
 
 /// The authorities of a file; of the system, if none is named.
 fn authorities(path: &Path) -> Result<Roots, String> {
-    let is_of_system = path.as_os_str().is_empty();
-    let text = match is_of_system {
+    let text = trusted_text(path)?;
+    Roots::from_pem(text.as_bytes()).map_err(|fault| problem_of(path, &fault.to_string()))
+}
+
+/// The text in PEM of a file of authorities; that of the system, if none is named.
+pub(crate) fn trusted_text(path: &Path) -> Result<String, String> {
+    let text = match path.as_os_str().is_empty() {
         false => read_bounded(path, TRUSTED_OCTETS_MAX),
         true => TRUSTED
             .iter()
             .find_map(|path| read_bounded(Path::new(path), TRUSTED_OCTETS_MAX).ok())
             .ok_or_else(|| format!("none of {} can be read", TRUSTED.join(", "))),
     };
-    let shown = if is_of_system { "of this system".into() } else { path.to_string_lossy() };
-    let roots = text.and_then(|text| Roots::from_pem(text.as_bytes()).map_err(|fault| fault.to_string()));
-    roots.map_err(|problem| format!("tls-authorities {shown}: {problem}"))
+    text.map_err(|problem| problem_of(path, &problem))
+}
+
+fn problem_of(path: &Path, problem: &str) -> String {
+    let shown = if path.as_os_str().is_empty() { "of this system".into() } else { path.to_string_lossy() };
+    format!("tls-authorities {shown}: {problem}")
 }

@@ -107,19 +107,24 @@ impl Settings {
     }
 }
 
-/// Reads the secret of a file.
-fn secret_of(path: &Path) -> Result<Box<[u8]>, String> {
-    let problem = |text: String| format!("secret-file {}: {text}", path.display());
-    let (_, metadata) = open_regular(path).map_err(problem)?;
+/// Reads a file that is closed to others. `octets_max`: of a longer one nothing is read.
+pub(crate) fn closed_text(path: &Path, octets_max: u64) -> Result<String, String> {
+    let (_, metadata) = open_regular(path)?;
     let mode = metadata.permissions().mode();
     if mode & OTHERS != 0 {
-        return Err(problem(format!(
+        return Err(format!(
             "expected a file that is closed to others, found mode {:04o}; chmod o= {}",
             mode & 0o7777,
             path.display()
-        )));
+        ));
     }
-    let text = read_bounded(path, SECRET_FILE_OCTETS_MAX).map_err(problem)?;
+    read_bounded(path, octets_max)
+}
+
+/// Reads the secret of a file.
+fn secret_of(path: &Path) -> Result<Box<[u8]>, String> {
+    let problem = |text: String| format!("secret-file {}: {text}", path.display());
+    let text = closed_text(path, SECRET_FILE_OCTETS_MAX).map_err(problem)?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
     let mut lines = lines.filter(|line| !line.is_empty());
     match (lines.next(), lines.next()) {

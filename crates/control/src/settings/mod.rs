@@ -23,8 +23,10 @@ mod value;
 mod zones;
 
 pub use access::OwnLists;
+pub(crate) use access::machine_addresses;
 pub use catalogs::CatalogSettings;
 pub use http::HttpSettings;
+pub(crate) use keys::closed_text;
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub(crate) use resolver::pin;
@@ -35,7 +37,7 @@ pub use sections::{
     UpdatePolicySettings, ZoneSettings,
 };
 pub use stores::StoreSettings;
-pub(crate) use stores::StoreTerms;
+pub(crate) use stores::{Listens, PostgresAddress, PostgresTerms, StorePlace, StoreTerms};
 use update::WRITE_TEXT;
 pub use update::{IxfrRules, UpdatePolicies, UpdateRules, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};

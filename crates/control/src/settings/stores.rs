@@ -1,8 +1,12 @@
 //! `[[store]]`: databases whose zones are served.
 
+mod address;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use feed::address::Tls;
 use toml::de::DeTable;
 use transfer::catalog_zone::{Allowed, RemoveMax};
 use wire::NameBuf;
@@ -17,11 +21,16 @@ use super::zones::TemplateSettings;
 use crate::sources::Rules;
 use crate::stores::StoreName;
 
+pub(crate) use address::{Listens, PostgresAddress};
+use address::{StoreAddress, address_of};
+
 /// Stores of a server: each is a process.
 pub(crate) const STORES_MAX: usize = 4;
 
-/// What the address of a store begins with.
-const SQLITE: &str = "sqlite:";
+/// What is said of databases that the feeder cannot read as yet.
+const NOT_YET: &str = "expected \"sqlite:PATH\": PostgreSQL is not supported by this version";
+/// What is said of keys that a file has no use for.
+const NETWORK_ALONE: &str = "expected with a database over the network alone";
 
 section! {
     /// A database whose zones are served: a file of `zonda store`. A zone is of one owner: what the settings have, or a catalog lists, is not taken from a store. Needs `pack-directory`.
@@ -30,6 +39,17 @@ section! {
         name: String = String::new(), Range::Any, live;
         /// Where it is: `sqlite:` and the path of its file, which the server's user must be able to write, and its folder too.
         url: String = String::new(), Range::Any, live;
+        /// File with the password, of one line, closed to others, which is read at each attempt to connect. For databases over the network, as are the next four; this version reads none.
+        password_file: PathBuf = PathBuf::new(), Range::Any, live;
+        /// How the connection is kept from others, as `sslmode` of libpq has it: `disable`, `prefer`, `require`, `verify-ca` or `verify-full`. Left out: `verify-full`, and `prefer` where the
+        /// database is on this machine.
+        tls: String = String::new(), Range::Any, live;
+        /// File of the authorities whose certificates are believed, in PEM. Empty: those that this system trusts.
+        tls_authorities: PathBuf = PathBuf::new(), Range::Any, live;
+        /// How often it is asked what is new while something comes; after ten quiet seconds it is less often.
+        poll_ms: u32 = 5, Range::Number("milliseconds", 1, 60_000), live;
+        /// How long a statement may take: what waits for a lock of others is given up then, and tried again.
+        statement_timeout_seconds: Duration = Duration::from_secs(60), Range::Number("seconds", 1, 3_600), live;
         /// Which of its zones are served: `*.example.` are all below that name. Left out: all but the root and names of one label.
         zones: Names = Names::default(), Range::TextsOrNone("a domain name such as \"*.example.\""), live;
         /// The `[[template]]` with the rules of its zones: who may query and transfer them, who is told of changes. Left out: the rules of `[access]`.
@@ -49,8 +69,7 @@ pub(crate) struct StoreTerms {
     pub(crate) name: StoreName,
     /// As the settings have it.
     pub(crate) url: String,
-    /// The file, from the root.
-    pub(crate) path: PathBuf,
+    pub(crate) place: StorePlace,
     /// Which of its zones are served.
     pub(crate) zones: Allowed,
     /// The same as they are written, for its feeder.
@@ -62,19 +81,31 @@ pub(crate) struct StoreTerms {
     pub(crate) rules: Rules,
 }
 
+/// Where a store is, and what is needed to be let in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum StorePlace {
+    /// In this file, from the root.
+    File(PathBuf),
+    /// In a database of PostgreSQL.
+    Postgres(PostgresTerms),
+}
+
+/// A database of PostgreSQL.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PostgresTerms {
+    pub(crate) address: PostgresAddress,
+    /// Empty: it wants none.
+    pub(crate) password_file: PathBuf,
+    /// `None`: as it is usual for where it is.
+    pub(crate) tls: Option<Tls>,
+    /// Empty: those of the system.
+    pub(crate) authorities: PathBuf,
+    pub(crate) poll: Duration,
+    pub(crate) statement_timeout: Duration,
+}
+
 /// What is wrong with a section: its key, the item of a list, the text.
 type Fault = (&'static str, Option<usize>, String);
-
-/// The file of an address.
-fn path_of(url: &str) -> Result<&Path, String> {
-    match (url.strip_prefix(SQLITE), url.split_once(':')) {
-        (Some(path), _) if !path.is_empty() => Ok(Path::new(path)),
-        (_, Some(("postgres" | "postgresql", _))) => {
-            Err("expected \"sqlite:PATH\": PostgreSQL is not supported by this version".into())
-        }
-        _ => Err(format!("expected \"sqlite:PATH\", found {url:?}")),
-    }
-}
 
 impl Settings {
     /// The stores of settings without faults.
@@ -89,7 +120,7 @@ impl Settings {
             let text = format!("expected {}, found {:?}", StoreName::EXPECTED, store.name);
             faults.push(("name", None, text));
         }
-        let path = path_of(&store.url).map_err(|text| faults.push(("url", None, text)));
+        let place = self.place_of(store, &mut faults);
         let patterns = store.zones.texts();
         if patterns.len() > MEMBERS_MAX {
             let text = format!("expected at most {MEMBERS_MAX} names, found {}", patterns.len());
@@ -111,19 +142,80 @@ impl Settings {
                 found
             }
         };
-        match (name, path) {
-            (Some(name), Ok(path)) if faults.is_empty() => {
+        match (name, place) {
+            (Some(name), Some(place)) if faults.is_empty() => {
                 let rules = template.map_or_else(Rules::default, |(_, template)| template.zone.rules());
-                let path = std::path::absolute(self.path(path)).unwrap_or_else(|_| self.path(path));
                 // What was served is served at the next start, with or without the database.
                 let rules = Rules { incoming: Some(name), persist: Some(true), ..rules };
                 let patterns = patterns.iter().filter_map(|text| NameBuf::from_text(text).ok()).collect();
                 let zones_max = store.zones_max as usize;
                 let url = store.url.clone();
-                Ok(StoreTerms { name, url, path, zones, patterns, remove_max, zones_max, rules })
+                Ok(StoreTerms { name, url, place, zones, patterns, remove_max, zones_max, rules })
             }
             _ => Err(faults),
         }
+    }
+
+    /// Where a store is; `None`: what is wrong with that was added to `faults`.
+    fn place_of(&self, store: &StoreSettings, faults: &mut Vec<Fault>) -> Option<StorePlace> {
+        let fault = |key, text: &str| (key, None, text.to_owned());
+        let tls = (!store.tls.is_empty()).then(|| Tls::of_word(&store.tls));
+        if tls == Some(None) {
+            let words: Vec<&str> = Tls::ALL.iter().map(|(word, _)| *word).collect();
+            faults.push((
+                "tls",
+                None,
+                format!("expected one of {}, found {:?}", words.join(", "), store.tls),
+            ));
+        }
+        let tls = tls.flatten();
+        let has_authorities = !store.tls_authorities.as_os_str().is_empty();
+        if has_authorities && tls.is_some_and(|tls| !tls.verifies()) {
+            faults.push(fault(
+                "tls-authorities",
+                "expected `tls` to be \"verify-ca\" or \"verify-full\" beside it",
+            ));
+        }
+        match address_of(&store.url) {
+            // Where a feeder can read them this line goes.
+            _ if store.url.starts_with("postgres") => faults.push(fault("url", NOT_YET)),
+            Ok(StoreAddress::File(path)) => {
+                let usual = StoreSettings::default();
+                let given = [
+                    ("password-file", store.password_file != usual.password_file),
+                    ("tls", store.tls != usual.tls),
+                    ("tls-authorities", has_authorities),
+                    ("poll-ms", store.poll_ms != usual.poll_ms),
+                    (
+                        "statement-timeout-seconds",
+                        store.statement_timeout_seconds != usual.statement_timeout_seconds,
+                    ),
+                ];
+                faults.extend(
+                    given.into_iter().filter(|(_, is)| *is).map(|(key, _)| fault(key, NETWORK_ALONE)),
+                );
+                return Some(StorePlace::File(self.absolute(&path)));
+            }
+            Ok(StoreAddress::Postgres(address)) => {
+                let absolute = |path: &PathBuf| {
+                    if path.as_os_str().is_empty() { PathBuf::new() } else { self.absolute(path) }
+                };
+                return Some(StorePlace::Postgres(PostgresTerms {
+                    address,
+                    password_file: absolute(&store.password_file),
+                    tls,
+                    authorities: absolute(&store.tls_authorities),
+                    poll: Duration::from_millis(store.poll_ms.into()),
+                    statement_timeout: store.statement_timeout_seconds,
+                }));
+            }
+            Err(text) => faults.push(("url", None, text)),
+        }
+        None
+    }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        std::path::absolute(self.path(path)).unwrap_or_else(|_| self.path(path))
     }
 
     /// Reports what is wrong with stores. `table`: of the whole file, for the places.
@@ -143,11 +235,15 @@ impl Settings {
                 let text = "expected `pack-directory` in [server] too, found none: what comes from a store is kept there";
                 wrong("name", None, text.into());
             }
-            for (key, item, text) in self.compile_store(store).err().unwrap_or_default() {
+            let faults = self.compile_store(store).err().unwrap_or_default();
+            // An address that is none may have a password.
+            let is_url_none = faults.iter().any(|(key, ..)| *key == "url");
+            for (key, item, text) in faults {
                 wrong(key, item, text);
             }
             for (key, text, known) in [("name", &store.name, &mut names), ("url", &store.url, &mut urls)] {
-                if !text.is_empty() && !known.insert(text.as_str()) {
+                let may_say = key != "url" || !is_url_none;
+                if may_say && !text.is_empty() && !known.insert(text.as_str()) {
                     wrong(key, None, format!("expected each once, found {text:?} twice"));
                 }
             }
@@ -172,59 +268,4 @@ fn fault_of(template: &TemplateSettings) -> Option<&'static str> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    /// Settings of a file in `/f`, or their problems.
-    fn read(text: &str) -> Result<Settings, Vec<String>> {
-        let text = format!("[server]\npack-directory = \"packs\"\n{text}");
-        let read = Settings::parse(Path::new("/f/zonda.toml"), &text);
-        read.map_err(|problems| problems.iter().map(ToString::to_string).collect())
-    }
-
-    #[track_caller]
-    fn check_refused(text: &str, expected: &str) {
-        let problems = read(text).unwrap_err();
-        assert!(problems.iter().any(|problem| problem.contains(expected)), "{expected:?} in {problems:?}");
-    }
-
-    #[test]
-    fn a_store() {
-        let settings = read(
-            "[[store]]\nname = \"customers\"\nurl = \"sqlite:zones.db\"\nzones = [\"*.customers.example.\"]\n\
-             template = \"hosted\"\nremove-max = \"5\"\n[[template]]\nname = \"hosted\"\nallow-transfer = \"all\"\n",
-        );
-        let stores = settings.unwrap().stores();
-        let [store] = &stores[..] else { panic!("{stores:?}") };
-        assert_eq!((store.name.as_str(), store.path.to_str()), ("customers", Some("/f/zones.db")));
-        assert_eq!((store.remove_max, store.zones_max), (RemoveMax::Members(5), 1_000_000));
-        let allows = |zone: &str| store.zones.allows(&zone.parse::<NameBuf>().unwrap());
-        assert!(allows("a.customers.example") && !allows("customers.example") && !allows("other.example"));
-        assert_eq!((store.rules.incoming, store.rules.persist), (Some(store.name), Some(true)));
-        assert!(!store.rules.lists.is_empty());
-    }
-
-    #[test]
-    fn what_is_wrong_with_one() {
-        let store = |more: &str| format!("[[store]]\nname = \"a\"\nurl = \"sqlite:x\"\n{more}");
-        check_refused("[[store]]\nurl = \"sqlite:x\"\n", "name: expected 1 to 32 letters");
-        check_refused("[[store]]\nname = \"a\"\n", "url: expected \"sqlite:PATH\", found \"\"");
-        check_refused("[[store]]\nname = \"a\"\nurl = \"zones.db\"\n", "found \"zones.db\"");
-        check_refused(
-            "[[store]]\nname = \"a\"\nurl = \"postgres://10.0.0.5/dns\"\n",
-            "PostgreSQL is not supported by this version",
-        );
-        check_refused(&store("zones = [\"a..b\"]\n"), "zones: expected a domain name, found \"a..b\"");
-        check_refused(&store("remove-max = \"some\"\n"), "remove-max: expected a percentage");
-        check_refused(
-            &store("template = \"none\"\n"),
-            "template: expected the name of a [[template]], found \"none\"",
-        );
-        let mirror = "template = \"t\"\n[[template]]\nname = \"t\"\nmirror = true\n";
-        check_refused(&store(mirror), "expected one without `mirror`");
-        check_refused(&(store("") + &store("")), "name: expected each once, found \"a\" twice");
-        check_refused(&store("write = true\n"), "unknown key \"write\" in [store]");
-        let bare = Settings::parse(Path::new("f"), &store("")).unwrap_err();
-        assert!(bare[0].to_string().contains("expected `pack-directory` in [server] too"), "{bare:?}");
-    }
-}
+mod tests;

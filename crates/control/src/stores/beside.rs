@@ -3,7 +3,7 @@
 use std::fs::canonicalize;
 use std::path::{Path, PathBuf};
 
-use crate::settings::Settings;
+use crate::settings::{Settings, StorePlace};
 use crate::socket;
 
 /// Warns of settings, packs and a control socket that lie there.
@@ -23,7 +23,8 @@ fn lines(settings: &Settings) -> Vec<String> {
         all.into_iter().filter_map(|(what, path)| Some((what, real(&path?)))).collect();
     let mut lines = Vec::new();
     for store in settings.stores() {
-        let Some(folder) = real(&store.path).parent().map(Path::to_owned) else { continue };
+        let StorePlace::File(path) = &store.place else { continue };
+        let Some(folder) = real(path).parent().map(Path::to_owned) else { continue };
         let below = all.iter().filter(|(_, path)| path.starts_with(&folder));
         let below: Vec<String> = below.map(|(what, path)| format!("{what} ({})", path.display())).collect();
         if !below.is_empty() {

@@ -59,12 +59,12 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Begins with a feeder that was just started.
+    /// Begins with a feeder that was just started. `opening`: what it is told first ([`super::opening`]).
     pub(super) fn begin(
         controller: Arc<Controller>,
         key: (StoreName, u64),
         pid: u32,
-        pair: UnixStream,
+        (pair, opening): (UnixStream, &[Frame]),
     ) -> io::Result<Session> {
         let means = Means::of(&controller);
         let reader = Reader::new(pair.try_clone()?);
@@ -78,9 +78,7 @@ impl Session {
             store.terms.clone()
         });
         let terms = terms.ok_or(io::ErrorKind::NotFound)?;
-        let names = terms.patterns.iter().cloned().map(Frame::Names);
-        let path = terms.path.to_string_lossy().into_owned();
-        line.say(&names.chain([Frame::Open(path)]).collect::<Vec<_>>())?;
+        line.say(opening)?;
         tracing::debug!(pid, "store {}: its feeder is {pid}", key.0);
         Ok(Session {
             controller,

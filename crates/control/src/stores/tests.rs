@@ -7,6 +7,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use feed::address::Address;
 use feed::frame::{Frame, Mark, Version};
 use feed::pair::{Reader, say};
 use wire::iana::{class, rtype};
@@ -57,10 +58,12 @@ impl Feeder {
     fn begin(controller: &Arc<Controller>) -> Feeder {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let key = (StoreName::new("own").unwrap(), 1);
-        let session = Session::begin(Arc::clone(controller), key, 7, ours).unwrap();
+        let terms = controller.stores.terms(key).unwrap();
+        let opening = opening::frames(&terms).unwrap();
+        let session = Session::begin(Arc::clone(controller), key, 7, (ours, &opening)).unwrap();
         let session = std::thread::spawn(move || session.run());
         let mut feeder = Feeder { reader: Reader::new(theirs.try_clone().unwrap()), stream: theirs, session };
-        assert!(matches!(feeder.hear(), Frame::Open(path) if path.ends_with("/zones.db")));
+        assert!(matches!(feeder.hear(), Frame::Open(Address::File(path)) if path.ends_with("/zones.db")));
         feeder
     }
 
@@ -230,7 +233,7 @@ fn words_that_are_none_end_it() {
         vec![Frame::End],
         vec![Frame::Served(zone.clone(), version(1))],
         vec![Frame::Go],
-        vec![Frame::Open("/x".into())],
+        vec![Frame::Open(Address::File("/x".into()))],
     ] {
         let (feeder, _) = Feeder::opened(&controller);
         feeder.say(&frames);

@@ -7,9 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::session::{Ended, Session};
-use super::{Stands, StoreName, Stores};
+use super::{Stands, StoreName, Stores, opening};
 use crate::child::Child;
 use crate::controller::Controller;
+use crate::settings::{StorePlace, StoreTerms};
 use crate::text::Span;
 
 /// Before a feeder that has died is started again: twice as long each time.
@@ -48,15 +49,9 @@ impl Stores {
         }
     }
 
-    /// The folder of a store's file, whatever links lead there.
-    fn folder(&self, name: StoreName) -> PathBuf {
-        let state = self.state.read();
-        let path =
-            state.stores.iter().find(|store| store.terms.name == name).map(|store| store.terms.path.clone());
-        drop(state);
-        let path = path.unwrap_or_default();
-        let real = std::fs::canonicalize(&path).unwrap_or(path);
-        real.parent().map(Path::to_owned).unwrap_or_default()
+    /// The terms of a store, if these are they still.
+    pub(super) fn terms(&self, key: (StoreName, u64)) -> Option<StoreTerms> {
+        self.with(key, |store, _, _| store.terms.clone())
     }
 
     /// The generation of a store; `None`: there is none of that name, or the server ends.
@@ -67,6 +62,17 @@ impl Stores {
     }
 }
 
+/// What a feeder has of an environment: the folder of its file, whatever links lead there.
+fn environment(place: &StorePlace) -> Vec<(&'static str, PathBuf)> {
+    match place {
+        StorePlace::File(path) => {
+            let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            vec![(TEMPORARY, real.parent().map(Path::to_owned).unwrap_or_default())]
+        }
+        StorePlace::Postgres(_) => Vec::new(),
+    }
+}
+
 /// Has one feeder after the other run.
 fn run(owner: &Weak<Controller>, name: StoreName) {
     let mut pause = PAUSES.0;
@@ -74,10 +80,15 @@ fn run(owner: &Weak<Controller>, name: StoreName) {
         let began = Instant::now();
         let Some(controller) = owner.upgrade() else { return };
         let Some(generation) = controller.stores.generation(name) else { return };
-        let folder = controller.stores.folder(name);
         let stores = Arc::clone(&controller.stores);
-        let why = match Child::start("feed", &[(TEMPORARY, &folder)]) {
-            Ok((mut child, pair)) => {
+        let Some(terms) = stores.terms((name, generation)) else { continue };
+        let started = opening::frames(&terms).and_then(|opening| {
+            let started = Child::start("feed", &environment(&terms.place));
+            started.map(|(child, pair)| (child, pair, opening)).map_err(|error| error.to_string())
+        });
+        let why = match started {
+            Ok((mut child, pair, opening)) => {
+                let pair = (pair, &opening[..]);
                 let session = Session::begin(controller, (name, generation), child.id(), pair);
                 match session.map_or_else(Ended::Fault, Session::run) {
                     Ended::NotWanted => {

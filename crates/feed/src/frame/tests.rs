@@ -1,11 +1,38 @@
+use std::net::IpAddr;
+use std::time::Duration;
+
 use super::*;
+use crate::address::{Host, Network, Password, Place, Tls};
+
+/// All that a database over the network has.
+fn network(place: Place, tls: Tls) -> Address {
+    Address::Postgres(Network {
+        place,
+        user: "zonda".into(),
+        database: "dns".into(),
+        password: Password("geheim-ü".into()),
+        tls,
+        poll: Duration::from_millis(5),
+        statement_timeout: Duration::from_secs(60),
+    })
+}
+
+fn host(name: &str, address: &str) -> Host {
+    Host { name: name.into(), address: address.parse::<IpAddr>().unwrap() }
+}
 
 fn all() -> Vec<Frame> {
     let zone = NameBuf::from_text("a.example").unwrap();
     let version = |serial| Version { serial, mark: Mark([serial as u8; 16]) };
     vec![
         Frame::Names(zone.clone()),
-        Frame::Open("/a/b".into()),
+        Frame::Roots(b"-----BEGIN".to_vec()),
+        Frame::Open(Address::File("/a/b".into())),
+        Frame::Open(network(
+            Place::Tcp(vec![host("db1.example", "192.0.2.1"), host("db2.example", "2001:db8::2")], 5_432),
+            Tls::VerifyFull,
+        )),
+        Frame::Open(network(Place::Socket("/run/postgresql".into(), 5_433), Tls::Disable)),
         Frame::Opened { identity: "0f".into(), is_writable: true },
         Frame::Held(zone.clone(), None),
         Frame::Held(NameBuf::root(), Some(version(7))),
@@ -92,4 +119,33 @@ fn marks_are_hexadecimal() {
     for text in ["", "0123", "0123456789abcdef00112233445566fg", "+123456789abcdef00112233445566ff"] {
         assert_eq!(Mark::from_text(text), None, "{text}");
     }
+}
+
+#[test]
+fn addresses_have_bounds() {
+    let read = |address: &Address| {
+        let mut octets = Vec::new();
+        Frame::Open(address.clone()).write(&mut octets);
+        Frame::read(&octets).map(|frame| frame.unwrap().0)
+    };
+    for (_, tls) in Tls::ALL {
+        let address = network(Place::Socket("/run".into(), 1), tls);
+        assert_eq!(read(&address), Ok(Frame::Open(address)));
+    }
+    // As many and as long as may be, and beyond.
+    let name = "n".repeat(crate::address::NAME_OCTETS_MAX);
+    let hosts = |count| vec![host(&name, "2001:db8::1"); count];
+    let address = network(Place::Tcp(hosts(crate::address::HOSTS_MAX), 1), Tls::Require);
+    assert_eq!(read(&address), Ok(Frame::Open(address.clone())));
+    assert_eq!(read(&network(Place::Tcp(hosts(200), 1), Tls::Require)), Ok(Frame::Open(address)));
+    assert_eq!(read(&network(Place::Tcp(Vec::new(), 1), Tls::Require)), Err(NoFrame));
+    assert_eq!(Frame::read(b"o\0\0\0\x04\0\0\x02\xff"), Err(NoFrame), "less than it says");
+    assert_eq!(Frame::read(b"o\0\0\0\x04\0\0\x01\xff"), Err(NoFrame), "no text");
+}
+
+/// A password is not shown with what it is of.
+#[test]
+fn passwords_are_not_shown() {
+    let shown = format!("{:?}", Frame::Open(network(Place::Socket("/run".into(), 1), Tls::Prefer)));
+    assert!(shown.contains("password: ...") && !shown.contains("geheim"), "{shown}");
 }

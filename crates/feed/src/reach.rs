@@ -1,0 +1,77 @@
+//! How a store is reached: which rights are left for that, and what opens it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use store::Fault;
+use store::source::Source;
+
+use crate::address::{Address, Network, Place};
+use crate::confine::{confine_to_folder, confine_to_port};
+use crate::sqlite::Sqlite;
+use crate::watch::Watch;
+
+/// Says whether who reads a store is to go on.
+pub(crate) type Beat = Box<dyn FnMut() -> bool + Send>;
+
+/// See the module.
+pub(crate) enum Reach {
+    /// A file, where links lead, and the folder that was left to the process.
+    File { path: PathBuf, real: PathBuf, folder: Option<(u64, u64)> },
+    /// A database over the network, and the certificates that are believed, in PEM.
+    #[expect(dead_code, reason = "certificates are looked at by what reads such databases, which is to come")]
+    Network { network: Network, roots: Vec<u8> },
+}
+
+impl Reach {
+    pub(crate) fn of(address: Address, roots: Vec<u8>) -> Reach {
+        match address {
+            Address::File(path) => {
+                let path = PathBuf::from(path);
+                // What a link leads to is what is opened.
+                let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+                Reach::File { path, real, folder: None }
+            }
+            Address::Postgres(network) => Reach::Network { network, roots },
+        }
+    }
+
+    /// Gives up all other rights. The error `NotFound`: there is no such folder, as yet. Says whether the kernel sees to it.
+    pub(crate) fn confine(&mut self) -> io::Result<bool> {
+        match self {
+            Reach::File { real, folder, .. } => {
+                let is_confined = confine_to_folder(real.parent().unwrap_or(Path::new("/")))?;
+                *folder = Watch::folder_of(real);
+                Ok(is_confined)
+            }
+            Reach::Network { network: Network { place: Place::Tcp(_, port), .. }, .. } => {
+                confine_to_port(Some(*port))
+            }
+            // Landlock keeps nobody from a socket with a path, and there is nothing else that it is to be kept from less.
+            Reach::Network { network: Network { place: Place::Socket(..), .. }, .. } => confine_to_port(None),
+        }
+    }
+
+    /// Opens it; `beat` is called while statements are at work.
+    pub(crate) fn open(&self, beat: Beat) -> Result<Box<dyn Source>, Fault> {
+        match self {
+            Reach::File { path, .. } => Ok(Box::new(Sqlite::open(path, beat)?)),
+            Reach::Network { .. } => {
+                let why = io::Error::new(io::ErrorKind::Unsupported, "this program reads no PostgreSQL");
+                Err(Fault::File("open it", why))
+            }
+        }
+    }
+
+    /// Whether what takes the place of the folder, or is where a link leads now, lies beyond what this process may see: another process is needed.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        match self {
+            Reach::File { path, real, folder } => {
+                let is_moved = std::fs::canonicalize(path).is_ok_and(|now| now.parent() != real.parent());
+                is_moved || *folder != Watch::folder_of(real)
+            }
+            // Addresses are looked up by the server.
+            Reach::Network { .. } => false,
+        }
+    }
+}
