@@ -12,12 +12,13 @@
 //! It is `zonda feed`, a child of the server. SQLite runs here and not in the process that answers. Design: `docs/design/store.md` 5.
 //!
 //! * [`frame`]: what both say to each other; [`address`]: where a store is; [`pair`]: over what. That is all that the server uses of this crate.
-//! * `process`: from the start to the end; `reach`: how a store is reached; `confine`: rights that are given up before.
+//! * `process`: from the start to the end; `reach`: how a store is reached; `confine`: rights that are given up before, and `filter`: system calls.
 //! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages. They know no database, but [`store::source`].
 //! * `sqlite`: a file as such a source; `watch`: whether the file is the one that was opened.
 
 pub mod address;
 mod confine;
+mod filter;
 mod follow;
 pub mod frame;
 mod message;

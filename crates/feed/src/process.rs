@@ -14,6 +14,7 @@ use transfer::catalog_zone::Allowed;
 use wire::NameBuf;
 
 use crate::confine::{close_inherited, limit};
+use crate::filter::refuse;
 use crate::follow::{Follow, Over};
 use crate::frame::{Frame, ROOTS_OCTETS_MAX};
 use crate::pair::{Reader, say};
@@ -135,9 +136,12 @@ impl Feeder {
     fn confine(&mut self, reach: &mut Reach, pause: &mut Duration) -> io::Result<()> {
         loop {
             match reach.confine() {
-                Ok(true) => break,
-                Ok(false) => {
-                    say(&self.stream, &[Frame::Unconfined])?;
+                // After the last call for rights, and before the first octet of others.
+                Ok(is_confined) => {
+                    let is_filtered = refuse(reach.sockets())?;
+                    if !is_confined || !is_filtered {
+                        say(&self.stream, &[Frame::Unconfined])?;
+                    }
                     break;
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {

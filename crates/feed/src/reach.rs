@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use calls::Sockets;
 use store::Fault;
 use store::source::Source;
 
@@ -49,6 +50,15 @@ impl Reach {
             }
             // Landlock keeps nobody from a socket with a path, and there is nothing else that it is to be kept from less.
             Reach::Network { network: Network { place: Place::Socket(..), .. }, .. } => confine_to_port(None),
+        }
+    }
+
+    /// Sockets that are needed for it.
+    pub(crate) fn sockets(&self) -> Sockets {
+        match self {
+            Reach::File { .. } => Sockets::None,
+            Reach::Network { network: Network { place: Place::Tcp(..), .. }, .. } => Sockets::Tcp,
+            Reach::Network { network: Network { place: Place::Socket(..), .. }, .. } => Sockets::Unix,
         }
     }
 

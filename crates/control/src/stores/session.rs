@@ -177,7 +177,7 @@ impl Session {
             Frame::Beat => {}
             Frame::Away(words) => self.away(shown(&words)),
             Frame::Unconfined if self.may_say() => tracing::warn!(
-                "Landlock cannot be had here: the feeder of store {} could do what the server's user may",
+                "Landlock, or a filter of system calls, cannot be had here: the feeder of store {} could do what the server's user may",
                 self.key.0
             ),
             Frame::Unconfined => {}
