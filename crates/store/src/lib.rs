@@ -11,6 +11,7 @@
 //! * [`write`]: all of a zone put in place of what is there; [`read`]: the reverse, and the history; [`trim`]: history dropped.
 //! * [`snapshot`]: one moment, for who follows a store.
 //! * [`fault`]: what goes wrong, in words.
+//! * [`powerdns`]: the tables of another program, as they are.
 //!
 //! It knows no clock: the time of a version is an argument. Random numbers (marks, the identity) are the database's. Whether a zone can be served is
 //! not looked at here: who puts one in has checked it. The process that answers queries uses nothing of this crate: `zonda store` and the feeder do. Design: `docs/design/store.md`.
@@ -18,6 +19,7 @@
 pub mod close;
 pub mod fault;
 pub mod open;
+pub mod powerdns;
 pub mod read;
 pub mod row;
 pub mod schema;

@@ -1,0 +1,90 @@
+//! The statements, which are the same for every database that PowerDNS keeps such tables in, and what has to run them.
+//!
+//! Columns come as text in octets: names and content are octets to PowerDNS too, and a database without an encoding has any in them.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use super::fault::Fault;
+
+/// A value in a statement.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'v> {
+    /// A number of a row.
+    Number(i64),
+    /// A name, or a type.
+    Text(&'v [u8]),
+}
+
+/// Takes a row, its columns as text, `None` for NULL, and says whether there should be more.
+pub type Each<'e> = &'e mut dyn FnMut(&[Option<&[u8]>]) -> ControlFlow<()>;
+
+/// A database.
+pub trait Client {
+    /// Which columns it has: the statement for it, which gives a row for each: name of the table, name of the column.
+    const COLUMNS: &'static str;
+
+    /// Runs a statement, whose `$1`, `$2`, … are `values`, until there are no rows any more or `each` wants none.
+    fn rows(&mut self, statement: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), Fault>;
+
+    /// A number that is another one whenever others have changed something; `None` where there is none.
+    fn stamp(&mut self) -> Result<Option<i64>, Fault>;
+
+    /// How long a statement may go on giving rows; `None`: as long as it takes, as it holds up nobody.
+    fn held_max(&self) -> Option<Duration>;
+}
+
+/// A page of the list of zones: those whose number is greater than `$1`, in the order of numbers. The SOA record is looked for as PowerDNS does, by the name in
+/// lower case: one that is found otherwise is none. Keys and metadata are here as they change without the SOA record.
+pub(super) const LIST: &str = "\
+SELECT d.id, d.name, d.type,
+  (SELECT min(r.content) FROM records r WHERE r.domain_id = d.id AND r.name = lower(d.name) AND r.type = 'SOA' AND NOT r.disabled),
+  (SELECT count(*) FROM cryptokeys k WHERE k.domain_id = d.id AND k.active),
+  (SELECT count(*) FROM domainmetadata m WHERE m.domain_id = d.id AND m.kind = 'PRESIGNED' AND m.content = '1'),
+  (SELECT count(*) FROM domainmetadata m WHERE m.domain_id = d.id AND m.kind = 'NSEC3PARAM' AND m.content <> '')
+FROM domains d WHERE d.id > $1 ORDER BY d.id";
+
+/// The number of a zone, by its name in lower case and without the last dot.
+pub(super) const FIND: &str = "SELECT id FROM domains WHERE name = $1";
+
+/// The rows of zone `$1` beyond the one with name `$2`, type `$3` and number `$4`. In SQLite this is the order of an index, so that the first row comes at once
+/// (tables of before PowerDNS 4.3.1 lack it: all rows of the zone are sorted for each page there). PowerDNS asks `disabled = 0`, so that NULL is disabled; rows
+/// without a type are empty non-terminals, which come of themselves here.
+pub(super) const ROWS: &str = "\
+SELECT name, type, id, content, ttl, prio, CASE WHEN NOT disabled THEN 0 ELSE 1 END
+FROM records WHERE domain_id = $1 AND type IS NOT NULL AND (name, type, id) > ($2, $3, $4) ORDER BY name, type, id";
+
+/// What of the tables is read.
+pub(super) const NEEDED: [(&str, &[&str]); 4] = [
+    ("domains", &["id", "name", "type"]),
+    ("records", &["id", "domain_id", "name", "type", "content", "ttl", "prio", "disabled"]),
+    ("domainmetadata", &["domain_id", "kind", "content"]),
+    ("cryptokeys", &["domain_id", "active"]),
+];
+
+/// Looks whether the tables are PowerDNS's.
+pub(super) fn recognise<C: Client>(client: &mut C) -> Result<(), Fault> {
+    let mut found: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    client.rows(C::COLUMNS, &[], &mut |columns| {
+        if let [Some(table), Some(column)] = columns {
+            found.push((table.to_ascii_lowercase(), column.to_ascii_lowercase()));
+        }
+        // Somebody's database of very many tables is none of PowerDNS.
+        if found.len() < COLUMNS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    for (table, columns) in NEEDED {
+        if !found.iter().any(|(name, _)| name == table.as_bytes()) {
+            return Err(Fault::NotPowerDns(table, None));
+        }
+        let has = |column: &str| {
+            found.iter().any(|(name, of_it)| name == table.as_bytes() && of_it == column.as_bytes())
+        };
+        if let Some(column) = columns.iter().find(|column| !has(column)) {
+            return Err(Fault::NotPowerDns(table, Some(column)));
+        }
+    }
+    Ok(())
+}
+
+/// PowerDNS has some 50; operators add tables of their own.
+const COLUMNS_MAX: usize = 100_000;

@@ -1,0 +1,231 @@
+//! The list of zones, and a zone as a whole, from whatever runs the statements.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use wire::Name;
+use zone::Contents;
+
+use super::client::{Client, FIND, LIST, ROWS, Value, recognise};
+use super::fault::Fault;
+use super::left_out::LeftOut;
+use super::list::{Listed, number};
+use super::mark::{Mark, Marker};
+use super::refusal::Refusal;
+use super::sqlite::Sqlite;
+use super::translate::{Row, Rules, Translator};
+
+/// Zones of a page, and rows of a part of one: what is done with them meanwhile is little.
+pub const PAGE_MAX: usize = 10_000;
+
+/// Before the first zone of the list.
+pub const BEFORE_ALL: i64 = i64::MIN;
+
+/// How often a zone is read twice until both are the same. A script that changes rows one by one is over by then, or will be at the next look.
+const TWICE_MAX: usize = 3;
+
+/// A database with PowerDNS's tables.
+pub struct Tables<C> {
+    client: C,
+}
+
+/// A zone that can be served.
+pub struct Zone {
+    /// Its records.
+    pub contents: Contents,
+    /// The same as long as no row of it has changed.
+    pub mark: Mark,
+    /// What of its rows is not in there.
+    pub left_out: LeftOut,
+}
+
+/// Whether there may be more after a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// Beyond the zone with this number.
+    More(i64),
+    /// All have been read.
+    Last,
+}
+
+impl<C: Client> Tables<C> {
+    /// Those of a database, if they are PowerDNS's.
+    pub fn of(mut client: C) -> Result<Tables<C>, Fault> {
+        recognise(&mut client)?;
+        Ok(Tables { client })
+    }
+
+    /// A number that is another one whenever others have changed something, where there is one.
+    pub fn stamp(&mut self) -> Result<Option<i64>, Fault> {
+        self.client.stamp()
+    }
+
+    /// Hands over a page of the list: zones whose number is greater than `after` ([`BEFORE_ALL`]), in the order of numbers.
+    pub fn list(&mut self, after: i64, each: &mut dyn FnMut(Listed)) -> Result<Page, Fault> {
+        let mut pace = Pace::of(&self.client, PAGE_MAX);
+        let mut page = Page::Last;
+        self.client.rows(LIST, &[Value::Number(after)], &mut |columns| {
+            // A number that is none was never given by PowerDNS, and nothing can be asked beyond it.
+            let Some(listed) = Listed::of(columns) else { return ControlFlow::Continue(()) };
+            let id = listed.id;
+            each(listed);
+            pace.step().map_break(|()| page = Page::More(id))
+        })?;
+        Ok(page)
+    }
+
+    /// The zone of this name.
+    pub fn find(&mut self, name: &Name) -> Result<Listed, Fault> {
+        let text = name.to_lowercase().to_string();
+        // That of the root is the dot alone.
+        let text = text.strip_suffix('.').filter(|text| !text.is_empty()).unwrap_or(&text);
+        let mut id = None;
+        self.client.rows(FIND, &[Value::Text(text.as_bytes())], &mut |columns| {
+            id = columns.first().and_then(|column| number(*column));
+            ControlFlow::Break(())
+        })?;
+        self.row(id.ok_or(Fault::NoZone)?)
+    }
+
+    /// The row of the list of the zone with this number.
+    fn row(&mut self, id: i64) -> Result<Listed, Fault> {
+        let mut found = None;
+        self.client.rows(LIST, &[Value::Number(id.saturating_sub(1))], &mut |columns| {
+            found = Listed::of(columns).filter(|listed| listed.id == id);
+            ControlFlow::Break(())
+        })?;
+        found.ok_or(Fault::NoZone)
+    }
+
+    /// Reads a zone as a whole, twice, until both times are the same. `pause` is called in between: whoever raises the serial first has so long for the rows.
+    pub fn zone(
+        &mut self,
+        id: i64,
+        rules: Rules,
+        pause: &mut dyn FnMut(),
+    ) -> Result<Result<Zone, Refusal>, Fault> {
+        for _ in 0..TWICE_MAX {
+            let listed = self.row(id)?;
+            let mut translator = match Translator::new(&listed, rules) {
+                Ok(translator) => translator,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            let mark = self.rows(&listed, &mut |row| translator.row(row))?;
+            pause();
+            let again = self.row(id)?;
+            if self.rows(&again, &mut |_| {})? == mark {
+                let translated = translator.finish();
+                return Ok(translated.map(|(contents, left_out)| Zone { contents, mark, left_out }));
+            }
+        }
+        Err(Fault::Moving)
+    }
+
+    /// Hands over all rows of a zone, in parts that hold up nobody for long, and returns the mark of it all.
+    fn rows(&mut self, listed: &Listed, each: &mut dyn FnMut(&Row<'_>)) -> Result<Mark, Fault> {
+        let mut marker = Marker::default();
+        listed.note(&mut marker);
+        let mut last = Key::default();
+        loop {
+            let mut pace = Pace::of(&self.client, PAGE_MAX);
+            let (mut is_over, mut is_in_order) = (true, true);
+            let from = last.clone();
+            let values = [
+                Value::Number(listed.id),
+                Value::Text(&from.name),
+                Value::Text(&from.rtype),
+                Value::Number(from.id),
+            ];
+            self.client.rows(ROWS, &values, &mut |columns| {
+                let &[name, rtype, id, content, ttl, prio, disabled] = columns else {
+                    return ControlFlow::Break(());
+                };
+                for column in [name, rtype, content, ttl, prio, disabled] {
+                    marker.column(column);
+                }
+                let is_disabled = disabled != Some(b"0");
+                each(&Row { name, rtype, content, ttl, prio, is_disabled });
+                let step = pace.step();
+                if step.is_break() {
+                    last.set(name, rtype, id);
+                    (is_over, is_in_order) = (false, last > from);
+                }
+                step
+            })?;
+            if is_over {
+                return Ok(marker.mark());
+            }
+            // Else the same rows would come once more. Text has the order of its octets where parts are asked for.
+            if !is_in_order {
+                return Err(Fault::Said("rows of `records` whose `name` or `type` is no text".into()));
+            }
+        }
+    }
+}
+
+/// By what rows of a zone are in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    name: Vec<u8>,
+    rtype: Vec<u8>,
+    id: i64,
+}
+
+impl Key {
+    fn set(&mut self, name: Option<&[u8]>, rtype: Option<&[u8]>, id: Option<&[u8]>) {
+        *self = Key {
+            name: name.unwrap_or_default().to_vec(),
+            rtype: rtype.unwrap_or_default().to_vec(),
+            id: number(id).unwrap_or(0),
+        };
+    }
+}
+
+/// Says when a statement has gone on for long enough.
+struct Pace {
+    until: Option<Instant>,
+    steps: usize,
+}
+
+/// After so many rows the clock is looked at: they take less than a tenth of a millisecond from memory.
+const STEPS: usize = 32;
+
+impl Pace {
+    fn of<C: Client>(client: &C, steps: usize) -> Pace {
+        let until = client.held_max().map(|held: Duration| Instant::now() + held);
+        Pace { until, steps }
+    }
+
+    fn step(&mut self) -> ControlFlow<()> {
+        let Some(until) = self.until else { return ControlFlow::Continue(()) };
+        self.steps = self.steps.saturating_sub(1);
+        let is_late = self.steps.is_multiple_of(STEPS) && Instant::now() >= until;
+        if self.steps == 0 || is_late { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Hands over all zones of a file, one after the other: its row of the list, and what came of its rows.
+pub fn zones(
+    path: &Path,
+    rules: Rules,
+    each: &mut dyn FnMut(&Listed, Result<Zone, Refusal>),
+) -> Result<(), Fault> {
+    let mut tables = Tables::of(Sqlite::open(path)?)?;
+    let (mut after, mut page) = (BEFORE_ALL, Vec::new());
+    loop {
+        let next = tables.list(after, &mut |listed| page.push(listed))?;
+        for listed in page.drain(..) {
+            match tables.zone(listed.id, rules, &mut || ()) {
+                Ok(zone) => each(&listed, zone),
+                // It was deleted since.
+                Err(Fault::NoZone) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        match next {
+            Page::More(id) => after = id,
+            Page::Last => return Ok(()),
+        }
+    }
+}

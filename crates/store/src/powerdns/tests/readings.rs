@@ -1,0 +1,113 @@
+//! Zones that are read by parts, and twice.
+
+use super::*;
+use crate::powerdns::client::{LIST, ROWS};
+
+/// More rows than two parts have.
+const ROWS_OF_PARTS: usize = 2 * read::PAGE_MAX + 5;
+
+#[test]
+fn a_zone_of_several_parts() {
+    let scratch = Scratch::with(&["other.org", "example.org"]);
+    scratch.run("BEGIN");
+    for at in 0..ROWS_OF_PARTS {
+        // In another order than that of the index, and many of one name.
+        let at = at * 7919 % ROWS_OF_PARTS;
+        scratch.record(
+            2,
+            &format!("a{}.example.org", at % 100),
+            "A",
+            &format!("10.0.{}.{}", at / 250, at % 250),
+        );
+    }
+    scratch.run("UPDATE records SET type = NULL WHERE name = 'a5.example.org'; COMMIT");
+    let of_none = ROWS_OF_PARTS / 100;
+    let mut tables = scratch.tables();
+    let zone = tables.zone(2, Rules::default(), &mut || ()).unwrap().unwrap();
+    assert_eq!(zone.contents.record_count(), ROWS_OF_PARTS - of_none + 2);
+    assert_eq!(zone.left_out, LeftOut::default());
+    let again = tables.zone(2, Rules::default(), &mut || ()).unwrap().unwrap();
+    assert_eq!(again.mark, zone.mark);
+    scratch.run("UPDATE records SET ttl = 301 WHERE id = 1000");
+    let other = tables.zone(2, Rules::default(), &mut || ()).unwrap().unwrap();
+    assert_ne!(other.mark, zone.mark);
+}
+
+/// Parts are read in the order of an index: else each would sort all rows of the zone, for longer than writers may be held up.
+#[test]
+fn no_statement_sorts() {
+    let scratch = Scratch::new();
+    for statement in [LIST, ROWS] {
+        let explained = format!("EXPLAIN QUERY PLAN {statement}");
+        let mut plan = scratch.sql.prepare(&explained).unwrap();
+        for at in 1..=plan.parameter_count() {
+            plan.raw_bind_parameter(at, 1).unwrap();
+        }
+        let mut rows = plan.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            steps.push(row.get::<_, String>(3).unwrap());
+        }
+        assert!(!steps.is_empty() && steps.iter().all(|step| !step.contains("TEMP B-TREE")), "{steps:?}");
+        assert!(steps.iter().filter(|step| step.starts_with("SCAN")).count() == 0, "{steps:?}");
+    }
+}
+
+#[test]
+fn a_zone_that_changes_while_it_is_read() {
+    let scratch = Scratch::with(&["example.org"]);
+    let mut tables = scratch.tables();
+    let mut changes = 0;
+    let mut change = |most: usize| {
+        if changes < most {
+            changes += 1;
+            scratch.record(1, "a.example.org", "A", &format!("192.0.2.{changes}"));
+        }
+    };
+    let zone = tables.zone(1, Rules::default(), &mut || change(1)).unwrap().unwrap();
+    assert_eq!(zone.contents.record_count(), 3);
+    assert!(matches!(tables.zone(1, Rules::default(), &mut || change(100)), Err(Fault::Moving)));
+    // Keys are no rows of `records`, and another zone all the same.
+    let mut sign = || scratch.run("INSERT INTO cryptokeys (domain_id, flags, active) VALUES (1, 257, 1)");
+    assert!(matches!(tables.zone(1, Rules::default(), &mut sign), Ok(Err(Refusal::Keys(1)))));
+    // One that goes is one that is not there.
+    scratch.run("DELETE FROM cryptokeys");
+    let mut delete = || scratch.run("DELETE FROM domains");
+    assert!(matches!(tables.zone(1, Rules::default(), &mut delete), Err(Fault::NoZone)));
+}
+
+/// Octets that are no text are beyond all text, and would come without end where parts are asked for.
+#[test]
+fn names_that_are_no_text() {
+    let scratch = Scratch::with(&["example.org"]);
+    let statement = "INSERT INTO records (domain_id, name, type, content, ttl) SELECT 1, x'61', 'A', '192.0.2.1', 60 FROM records";
+    (0..14).for_each(|_| scratch.run(statement));
+    let fault = scratch.tables().zone(1, Rules::default(), &mut || ()).map(drop).unwrap_err();
+    assert_eq!(fault.to_string(), "rows of `records` whose `name` or `type` is no text");
+}
+
+#[test]
+fn all_zones_and_one_by_its_name() {
+    let scratch = Scratch::with(&["a.org", "B.org", "."]);
+    scratch.run(
+        "UPDATE domains SET type = 'SLAVE' WHERE id = 1; UPDATE records SET name = lower(name);
+         UPDATE records SET content = 'ns1.x host.x 0 1 2 3 4' WHERE domain_id = 2 AND type = 'SOA';
+         UPDATE records SET content = 'ns1.x host.x 7 1 2 3 4' WHERE domain_id = 3 AND type = 'SOA';
+         UPDATE records SET content = 'ns1.x' WHERE domain_id = 3 AND type = 'NS'",
+    );
+    let mut found = Vec::new();
+    zones(&scratch.path(), Rules::default(), &mut |listed, zone| {
+        let what = match zone {
+            Ok(zone) => format!("{} records", zone.contents.record_count()),
+            Err(refusal) => refusal.to_string().split(':').next().unwrap().to_owned(),
+        };
+        found.push(format!("{}: {what}", listed.name().unwrap()));
+    })
+    .unwrap();
+    assert_eq!(found, ["a.org.: left out", "b.org.: refused", ".: 2 records"]);
+    let mut tables = scratch.tables();
+    for (name, id) in [("A.org.", 1), ("b.ORG", 2), (".", 3)] {
+        assert_eq!(tables.find(&name.parse::<wire::NameBuf>().unwrap()).unwrap().id, id);
+    }
+    assert!(matches!(tables.find(&"org".parse::<wire::NameBuf>().unwrap()), Err(Fault::NoZone)));
+}
