@@ -11,13 +11,14 @@ mod opened;
 mod readings;
 mod rows;
 
-/// What is read of the tables, and the indexes that it is read by.
+/// What is read of the tables, and all their indexes.
 const TABLES: &str = "
 CREATE TABLE domains (id INTEGER PRIMARY KEY, name VARCHAR(255) NOT NULL COLLATE NOCASE, type VARCHAR(8) NOT NULL);
 CREATE UNIQUE INDEX name_index ON domains(name);
-CREATE TABLE records (id INTEGER PRIMARY KEY, domain_id INTEGER, name VARCHAR(255), type VARCHAR(10), content VARCHAR(65535), ttl INTEGER, prio INTEGER, disabled BOOLEAN DEFAULT 0);
+CREATE TABLE records (id INTEGER PRIMARY KEY, domain_id INTEGER, name VARCHAR(255), type VARCHAR(10), content VARCHAR(65535), ttl INTEGER, prio INTEGER, disabled BOOLEAN DEFAULT 0, ordername VARCHAR(255));
 CREATE INDEX records_lookup_idx ON records(name, type);
 CREATE INDEX records_lookup_id_idx ON records(domain_id, name, type);
+CREATE INDEX records_order_idx ON records(domain_id, ordername);
 CREATE TABLE domainmetadata (id INTEGER PRIMARY KEY, domain_id INT NOT NULL, kind VARCHAR(32) COLLATE NOCASE, content TEXT);
 CREATE INDEX domainmetaidindex ON domainmetadata(domain_id);
 CREATE TABLE cryptokeys (id INTEGER PRIMARY KEY, domain_id INT NOT NULL, flags INT NOT NULL, active BOOL, content TEXT);
