@@ -15,6 +15,8 @@ pub enum Fault {
     NotPowerDns(&'static str, Option<&'static str>),
     /// Somebody else writes, for longer than [`super::sqlite::WAIT_MAX`].
     Busy,
+    /// Files of SQLite's beside it that cannot be opened.
+    Beside,
     /// A file that nobody had open, and that somebody has opened while it was read.
     Woken,
     /// What a writer left that has ended in the midst of a transaction.
@@ -44,6 +46,7 @@ impl fmt::Display for Fault {
                 "not as PowerDNS has it from 3.4 on: table `{table}` has no column `{column}`; PowerDNS's own statements bring an older database up to date"
             ),
             Fault::Busy => f.write_str("somebody else writes, for longer than one waits: nothing was read"),
+            Fault::Beside => f.write_str("cannot open the files beside it (`-wal`, `-shm`): they have to be readable for this user too"),
             Fault::Woken => f.write_str("opened by somebody else while it was read"),
             Fault::Unfinished => f.write_str(
                 "a writer has ended in the midst of what it wrote, which is taken back when PowerDNS, or `sqlite3`, opens the file: nothing is written here",

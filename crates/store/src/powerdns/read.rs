@@ -19,8 +19,8 @@ use super::translate::{Row, Rules, Translator};
 /// Zones of a page, and rows of a part of one: what is done with them meanwhile is little.
 pub const PAGE_MAX: usize = 10_000;
 
-/// Before the first zone of the list.
-pub const BEFORE_ALL: i64 = i64::MIN;
+/// Before the first zone of the list. Numbers of zones have 32 bits in PostgreSQL, which takes no other ones to compare them with.
+pub const BEFORE_ALL: i64 = i32::MIN as i64;
 
 /// How often a zone is read twice until both are the same. A script that changes rows one by one is over by then, or will be at the next look.
 const TWICE_MAX: usize = 3;

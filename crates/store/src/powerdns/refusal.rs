@@ -101,7 +101,7 @@ impl fmt::Display for Refusal {
             Refusal::Soa(found, right) => {
                 write!(f, "refused: SOA record `{found}`: expected two names and five numbers, the first of them (the serial) not 0")?;
                 match right {
-                    Some(statement) => write!(f, "; as an example, with a serial that is greater than what secondaries have: {statement}"),
+                    Some(statement) => write!(f, "; as an example (the serial has to be greater than what secondaries have): {statement}"),
                     None => Ok(()),
                 }
             }

@@ -129,6 +129,26 @@ impl Client for Sqlite {
     const COLUMNS: &'static str = "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type IN ('table', 'view')";
 
     fn rows(&mut self, statement: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), Fault> {
+        let read = self.read(statement, values, each);
+        // First: a file that has changed under it may look like a damaged one.
+        self.expect_rest()?;
+        read
+    }
+
+    fn stamp(&mut self) -> Result<Option<i64>, Fault> {
+        let mut statement = self.database.prepare_cached("PRAGMA data_version")?;
+        let version = statement.query_row([], |row| row.get(0))?;
+        self.expect_rest()?;
+        Ok(Some(version))
+    }
+
+    fn held_max(&self) -> Option<Duration> {
+        Some(HELD_MAX)
+    }
+}
+
+impl Sqlite {
+    fn read(&self, statement: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), Fault> {
         let mut statement = self.database.prepare_cached(statement)?;
         for (at, value) in values.iter().enumerate() {
             statement.raw_bind_parameter(at + 1, value)?;
@@ -158,18 +178,7 @@ impl Client for Sqlite {
                 break;
             }
         }
-        self.expect_rest()
-    }
-
-    fn stamp(&mut self) -> Result<Option<i64>, Fault> {
-        let mut statement = self.database.prepare_cached("PRAGMA data_version")?;
-        let version = statement.query_row([], |row| row.get(0))?;
-        self.expect_rest()?;
-        Ok(Some(version))
-    }
-
-    fn held_max(&self) -> Option<Duration> {
-        Some(HELD_MAX)
+        Ok(())
     }
 }
 
@@ -191,7 +200,8 @@ impl From<rusqlite::Error> for Fault {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Busy,
             // Nothing is written or made here: it is a journal that has to be played back.
-            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Fault::Unfinished,
+            Some(ErrorCode::ReadOnly) => Fault::Unfinished,
+            Some(ErrorCode::CannotOpen) => Fault::Beside,
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Fault::NotADatabase(words),
             _ => Fault::Said(words),
         }

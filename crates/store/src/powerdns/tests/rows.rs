@@ -217,8 +217,8 @@ fn zones_that_are_not_served() {
     let zero = Listed { soa: Some(b"ns.x host.x 0 1 2 3 4".to_vec()), ..listed() };
     hindered(
         &zero,
-        "refused: SOA record `ns.x host.x 0 1 2 3 4`: expected two names and five numbers, the first of them (the serial) not 0; as an example, with a serial \
-         that is greater than what secondaries have: UPDATE records SET content = 'ns.x host.x 1 1 2 3 4' WHERE domain_id = 5 AND type = 'SOA';",
+        "refused: SOA record `ns.x host.x 0 1 2 3 4`: expected two names and five numbers, the first of them (the serial) not 0; as an example (the serial \
+         has to be greater than what secondaries have): UPDATE records SET content = 'ns.x host.x 1 1 2 3 4' WHERE domain_id = 5 AND type = 'SOA';",
     );
 }
 
