@@ -18,15 +18,16 @@ const STRING_OCTETS_MAX: usize = 255;
 const RDATA_OCTETS_MAX: usize = u16::MAX as usize;
 
 /// Makes RDATA, one after the other.
-pub(super) struct Parser {
-    buffers: Buffers,
+pub(super) struct Parser<'b> {
+    buffers: &'b mut Buffers,
     options: Options,
     line: Vec<u8>,
 }
 
-impl Parser {
-    pub(super) fn new() -> Parser {
-        Parser { buffers: Buffers::new(), options: Options::new(Name::root()), line: Vec::new() }
+impl<'b> Parser<'b> {
+    /// `buffers`: their room is used.
+    pub(super) fn new(buffers: &'b mut Buffers) -> Parser<'b> {
+        Parser { buffers, options: Options::new(Name::root()), line: Vec::new() }
     }
 
     /// RDATA of the type. `prio`: counts for MX and SRV, before whatever their content has: old tables have it in there, and NULL in its column.
@@ -63,7 +64,7 @@ impl Parser {
             found = Some(RecordBuf::from(record));
             Ok(())
         };
-        match zonefile::read_with(&mut self.buffers, source, &self.options, &mut NoIncludes, &mut take) {
+        match zonefile::read_with(self.buffers, source, &self.options, &mut NoIncludes, &mut take) {
             Ok(_) => found.map(|record| record.rdata).ok_or(Unfit::Content("expected content".into())),
             Err(report) => Err(Unfit::Content(said(&report))),
         }
@@ -167,7 +168,8 @@ mod tests {
     #[track_caller]
     fn check(rtype: &str, prio: Option<&str>, content: &str, expected: &str) {
         let number = rtype::from_text(rtype.as_bytes()).unwrap();
-        let rdata = Parser::new().rdata(number, content.as_bytes(), prio.map(str::as_bytes));
+        let mut buffers = Buffers::new();
+        let rdata = Parser::new(&mut buffers).rdata(number, content.as_bytes(), prio.map(str::as_bytes));
         let text = match rdata {
             Ok(rdata) => zonefile::print::rdata(number, &rdata),
             Err(why) => format!("! {why}"),

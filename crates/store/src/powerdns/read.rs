@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use wire::Name;
 use zone::Contents;
+use zonefile::Buffers;
 
 use super::client::{Client, FIND, LIST, ROWS, Value, recognise};
 use super::fault::Fault;
@@ -28,6 +29,7 @@ const TWICE_MAX: usize = 3;
 /// A database with PowerDNS's tables.
 pub struct Tables<C> {
     client: C,
+    buffers: Buffers,
 }
 
 /// A zone that can be served.
@@ -53,7 +55,7 @@ impl<C: Client> Tables<C> {
     /// Those of a database, if they are PowerDNS's.
     pub fn of(mut client: C) -> Result<Tables<C>, Fault> {
         recognise(&mut client)?;
-        Ok(Tables { client })
+        Ok(Tables { client, buffers: Buffers::new() })
     }
 
     /// A number that is another one whenever others have changed something, where there is one.
@@ -85,17 +87,7 @@ impl<C: Client> Tables<C> {
             id = columns.first().and_then(|column| number(*column));
             ControlFlow::Break(())
         })?;
-        self.row(id.ok_or(Fault::NoZone)?)
-    }
-
-    /// The row of the list of the zone with this number.
-    fn row(&mut self, id: i64) -> Result<Listed, Fault> {
-        let mut found = None;
-        self.client.rows(LIST, &[Value::Number(id.saturating_sub(1))], &mut |columns| {
-            found = Listed::of(columns).filter(|listed| listed.id == id);
-            ControlFlow::Break(())
-        })?;
-        found.ok_or(Fault::NoZone)
+        row(&mut self.client, id.ok_or(Fault::NoZone)?)
     }
 
     /// Reads a zone as a whole, twice, until both times are the same. `pause` is called in between: whoever raises the serial first has so long for the rows.
@@ -106,60 +98,70 @@ impl<C: Client> Tables<C> {
         pause: &mut dyn FnMut(),
     ) -> Result<Result<Zone, Refusal>, Fault> {
         for _ in 0..TWICE_MAX {
-            let listed = self.row(id)?;
-            let mut translator = match Translator::new(&listed, rules) {
+            let listed = row(&mut self.client, id)?;
+            let mut translator = match Translator::new(&listed, rules, &mut self.buffers) {
                 Ok(translator) => translator,
                 Err(refusal) => return Ok(Err(refusal)),
             };
-            let mark = self.rows(&listed, &mut |row| translator.row(row))?;
+            let mark = rows(&mut self.client, &listed, &mut |row| translator.row(row))?;
             pause();
-            let again = self.row(id)?;
-            if self.rows(&again, &mut |_| {})? == mark {
+            let again = row(&mut self.client, id)?;
+            if rows(&mut self.client, &again, &mut |_| {})? == mark {
                 let translated = translator.finish();
                 return Ok(translated.map(|(contents, left_out)| Zone { contents, mark, left_out }));
             }
         }
         Err(Fault::Moving)
     }
+}
 
-    /// Hands over all rows of a zone, in parts that hold up nobody for long, and returns the mark of it all.
-    fn rows(&mut self, listed: &Listed, each: &mut dyn FnMut(&Row<'_>)) -> Result<Mark, Fault> {
-        let mut marker = Marker::default();
-        listed.note(&mut marker);
-        let mut last = Key::default();
-        loop {
-            let mut pace = Pace::of(&self.client, PAGE_MAX);
-            let (mut is_over, mut is_in_order) = (true, true);
-            let from = last.clone();
-            let values = [
-                Value::Number(listed.id),
-                Value::Text(&from.name),
-                Value::Text(&from.rtype),
-                Value::Number(from.id),
-            ];
-            self.client.rows(ROWS, &values, &mut |columns| {
-                let &[name, rtype, id, content, ttl, prio, disabled] = columns else {
-                    return ControlFlow::Break(());
-                };
-                for column in [name, rtype, content, ttl, prio, disabled] {
-                    marker.column(column);
-                }
-                let is_disabled = disabled != Some(b"0");
-                each(&Row { name, rtype, content, ttl, prio, is_disabled });
-                let step = pace.step();
-                if step.is_break() {
-                    last.set(name, rtype, id);
-                    (is_over, is_in_order) = (false, last > from);
-                }
-                step
-            })?;
-            if is_over {
-                return Ok(marker.mark());
+/// The row of the list of the zone with this number.
+fn row<C: Client>(client: &mut C, id: i64) -> Result<Listed, Fault> {
+    let mut found = None;
+    client.rows(LIST, &[Value::Number(id.saturating_sub(1))], &mut |columns| {
+        found = Listed::of(columns).filter(|listed| listed.id == id);
+        ControlFlow::Break(())
+    })?;
+    found.ok_or(Fault::NoZone)
+}
+
+/// Hands over all rows of a zone, in parts that hold up nobody for long, and returns the mark of it all.
+fn rows<C: Client>(client: &mut C, listed: &Listed, each: &mut dyn FnMut(&Row<'_>)) -> Result<Mark, Fault> {
+    let mut marker = Marker::default();
+    listed.note(&mut marker);
+    let mut last = Key::default();
+    loop {
+        let mut pace = Pace::of(client, PAGE_MAX);
+        let (mut is_over, mut is_in_order) = (true, true);
+        let from = last.clone();
+        let values = [
+            Value::Number(listed.id),
+            Value::Text(&from.name),
+            Value::Text(&from.rtype),
+            Value::Number(from.id),
+        ];
+        client.rows(ROWS, &values, &mut |columns| {
+            let &[name, rtype, id, content, ttl, prio, disabled] = columns else {
+                return ControlFlow::Break(());
+            };
+            for column in [name, rtype, content, ttl, prio, disabled] {
+                marker.column(column);
             }
-            // Else the same rows would come once more. Text has the order of its octets where parts are asked for.
-            if !is_in_order {
-                return Err(Fault::Said("rows of `records` whose `name` or `type` is no text".into()));
+            let is_disabled = disabled != Some(b"0");
+            each(&Row { name, rtype, content, ttl, prio, is_disabled });
+            let step = pace.step();
+            if step.is_break() {
+                last.set(name, rtype, id);
+                (is_over, is_in_order) = (false, last > from);
             }
+            step
+        })?;
+        if is_over {
+            return Ok(marker.mark());
+        }
+        // Else the same rows would come once more. Text has the order of its octets where parts are asked for.
+        if !is_in_order {
+            return Err(Fault::Said("rows of `records` whose `name` or `type` is no text".into()));
         }
     }
 }

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use wire::NameBuf;
 use wire::iana::rtype;
 use zone::contents::{Contents, ContentsBuilder, SourcePosition, TTL_MAX};
+use zonefile::Buffers;
 
 use super::content::Parser;
 use super::left_out::LeftOut;
@@ -76,10 +77,10 @@ pub struct Row<'r> {
 }
 
 /// Takes the rows of one zone in any order.
-pub struct Translator {
+pub struct Translator<'b> {
     apex: NameBuf,
     rules: Rules,
-    parser: Parser,
+    parser: Parser<'b>,
     builder: ContentsBuilder,
     has_soa: bool,
     left_out: LeftOut,
@@ -88,16 +89,16 @@ pub struct Translator {
     is_too_many: bool,
 }
 
-impl Translator {
-    /// One for rows of this zone, if it can be served.
-    pub fn new(zone: &Listed, rules: Rules) -> Result<Translator, Refusal> {
+impl<'b> Translator<'b> {
+    /// One for rows of this zone, if it can be served. `buffers`: their room is used, as most zones are small and making it takes longer than reading them.
+    pub fn new(zone: &Listed, rules: Rules, buffers: &'b mut Buffers) -> Result<Translator<'b>, Refusal> {
         let apex = zone.hindered()?;
         soa::check(zone.id, &apex, zone.soa.as_deref().ok_or(Refusal::NoSoa)?)?;
         Ok(Translator {
             builder: ContentsBuilder::new(&apex),
             apex,
             rules,
-            parser: Parser::new(),
+            parser: Parser::new(buffers),
             has_soa: false,
             left_out: LeftOut::default(),
             refused: Vec::new(),

@@ -77,7 +77,7 @@ fn no_statement_sorts() {
 /// In rollback mode a commit waits for readers: for a part of the zone, not for all of it.
 #[test]
 fn a_writer_beside_a_zone_of_many_rows() {
-    const ROWS: usize = 100_000;
+    const ROWS: usize = 50_000;
     let scratch = Scratch::with(&["example.org", "other.org"]);
     scratch.run("PRAGMA synchronous = OFF; BEGIN");
     (0..ROWS).for_each(|at| scratch.record(1, &format!("a{at}.example.org"), "A", "192.0.2.1"));

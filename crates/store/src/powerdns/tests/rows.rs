@@ -1,6 +1,7 @@
 //! Rows to records: which are left out, and which zones are refused.
 
 use proptest::prelude::*;
+use zonefile::Buffers;
 
 use super::*;
 use crate::powerdns::refusal::Unfit;
@@ -33,7 +34,8 @@ fn row<'r>([name, rtype, content, ttl]: [&'r str; 4]) -> Row<'r> {
 }
 
 fn translate(rules: Rules, rows: &[[&str; 4]]) -> Result<(Vec<String>, LeftOut), Refusal> {
-    let mut translator = Translator::new(&listed(), rules)?;
+    let mut buffers = Buffers::new();
+    let mut translator = Translator::new(&listed(), rules, &mut buffers)?;
     translator.row(&row(["example.org", "SOA", SOA, "300"]));
     rows.iter().for_each(|columns| translator.row(&row(*columns)));
     let (contents, left_out) = translator.finish()?;
@@ -93,7 +95,8 @@ fn what_powerdns_passes_over() {
 
 #[test]
 fn disabled_rows() {
-    let mut translator = Translator::new(&listed(), Rules::default()).unwrap();
+    let mut buffers = Buffers::new();
+    let mut translator = Translator::new(&listed(), Rules::default(), &mut buffers).unwrap();
     translator.row(&row(["example.org", "SOA", SOA, "300"]));
     // Whatever it has.
     translator.row(&Row { is_disabled: true, ..row(["a.example.org", "NOSUCH", "x", "x"]) });
@@ -185,7 +188,7 @@ fn rows_that_are_no_records() {
 
 #[track_caller]
 fn hindered(listed: &Listed, expected: &str) {
-    let refusal = Translator::new(listed, Rules::default()).map(drop).unwrap_err();
+    let refusal = Translator::new(listed, Rules::default(), &mut Buffers::new()).map(drop).unwrap_err();
     assert!(refusal.to_string().starts_with(expected), "{refusal}");
     assert_eq!(refusal.is_left_out(), expected.starts_with("left out"));
 }
@@ -201,10 +204,8 @@ fn zones_that_are_not_served() {
         hindered(&Listed { kind: Kind::of(word.as_bytes()), ..listed() }, expected);
     }
     for word in ["NATIVE", "MASTER", "primary", "whatever"] {
-        assert!(
-            Translator::new(&Listed { kind: Kind::of(word.as_bytes()), ..listed() }, Rules::default())
-                .is_ok()
-        );
+        let listed = Listed { kind: Kind::of(word.as_bytes()), ..listed() };
+        assert!(Translator::new(&listed, Rules::default(), &mut Buffers::new()).is_ok());
     }
     hindered(&Listed { keys: 2, ..listed() }, "refused: PowerDNS signs it with 2 active keys");
     hindered(
@@ -262,12 +263,16 @@ fn column() -> impl Strategy<Value = Option<Vec<u8>>> {
 }
 
 proptest! {
+    // Each of them is several zones.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// Whatever rows there are: no panic, and what comes of them is a zone whose text is read as the same records.
     #[test]
     fn any_rows(rows in prop::collection::vec((prop::collection::vec(column(), 5), any::<bool>()), 0..8)) {
         let rules = Rules { unknown: Unknown::Skip, direct_dnskey: true, ..Rules::default() };
+        let mut buffers = Buffers::new();
         for chosen in 0..=rows.len() {
-            let mut translator = Translator::new(&listed(), rules).unwrap();
+            let mut translator = Translator::new(&listed(), rules, &mut buffers).unwrap();
             translator.row(&row(["example.org", "SOA", SOA, "300"]));
             // All of them, and each alone: one that is refused hides what comes of the others.
             for (_, (columns, is_disabled)) in rows.iter().enumerate().filter(|(at, _)| chosen == rows.len() || *at == chosen) {
