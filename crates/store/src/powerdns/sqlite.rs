@@ -1,7 +1,7 @@
 //! A file of SQLite with PowerDNS's tables: opened to read alone. Nothing is written, also not beside it.
 //!
-//! In rollback mode a reader locks writers out when they commit, and PowerDNS and who changes its tables wait for that. So no statement goes on for longer than
-//! [`HELD_MAX`]: whoever reads ends it then and asks anew for what is beyond the last row, by the index that has the rows in this order, and each statement is a
+//! In rollback mode a reader locks writers out when they commit, and PowerDNS and who changes its tables wait for that. So no statement gives rows for longer
+//! than [`HELD_MAX`]: whoever reads ends it then and asks anew for what is beyond the last row, by the index that has the rows in this order, and each statement is a
 //! transaction of its own. A writer that waits has its turn in between: SQLite lets no new reader in before it.
 
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ use super::fault::Fault;
 /// How long a reader waits for a writer. PowerDNS writes a zone that it was given in one transaction, of which the commit alone locks readers out.
 pub const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How long a statement may lock writers out: what a commit takes on a disk, so that a writer is not held up for longer than by another one.
+/// How long a statement may lock writers out once it has its first row: what a commit takes on a disk, so that a writer is not held up for longer than by another one.
 pub const HELD_MAX: Duration = Duration::from_millis(50);
 
 /// A database in a file. One of a file in a process: when a second one is closed, the locks of the first are gone (POSIX).
@@ -49,6 +49,8 @@ impl Sqlite {
         if !std::fs::metadata(path).map_err(Fault::File)?.is_file() {
             return Err(Fault::NotAFile);
         }
+        // Links are followed by SQLite too before it looks for `-wal`: beside the link there is none, whoever writes.
+        let path = &std::fs::canonicalize(path).map_err(Fault::File)?;
         let mut head = File::open(path).map_err(Fault::File)?;
         let (wal, shm) = (beside(path, "-wal"), beside(path, "-shm"));
         let resting = match (is_wal(&mut head).map_err(Fault::File)?, Path::new(&wal).exists()) {
@@ -102,11 +104,10 @@ fn beside(path: &Path, end: &str) -> OsString {
     beside
 }
 
-/// A path as SQLite takes it without taking any of it for something else.
+/// An absolute path as SQLite takes it without taking any of it for something else.
 fn uri(path: &Path, is_resting: bool) -> String {
-    let mut uri = String::from("file:");
-    // A relative one stays relative, and one that begins with two slashes names no host.
-    uri.push_str(if path.is_absolute() { "//" } else { "./" });
+    // With the two slashes none of it is a host.
+    let mut uri = String::from("file://");
     for &octet in path.as_os_str().as_bytes() {
         match octet {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
@@ -126,7 +127,7 @@ fn uri(path: &Path, is_resting: bool) -> String {
 const COLUMNS_MAX: usize = 8;
 
 impl Client for Sqlite {
-    const COLUMNS: &'static str = "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type IN ('table', 'view')";
+    const COLUMNS: &'static str = "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type IN ('table', 'view') AND lower(m.name) IN ('domains', 'records', 'domainmetadata', 'cryptokeys')";
 
     fn rows(&mut self, statement: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), Fault> {
         let read = self.read(statement, values, each);

@@ -130,3 +130,25 @@ fn a_writer_is_waited_for() {
         assert!(reader.join().unwrap());
     });
 }
+
+/// PowerDNS does not look at what operators have beside its tables.
+#[test]
+fn a_view_that_is_broken() {
+    let scratch = Scratch::with(&["example.org"]);
+    scratch.run("CREATE TABLE gone (x); CREATE VIEW broken AS SELECT x FROM gone; DROP TABLE gone");
+    assert!(Sqlite::open(&scratch.path()).and_then(Tables::of).is_ok());
+}
+
+/// SQLite has its files beside the one that a link leads to.
+#[test]
+fn a_link_to_a_file_in_wal_mode() {
+    let scratch = Scratch::with(&["example.org"]);
+    scratch.run("PRAGMA journal_mode = WAL");
+    scratch.record(1, "a.example.org", "A", "192.0.2.1");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("link.db");
+    std::os::unix::fs::symlink(scratch.path(), &link).unwrap();
+    let mut tables = Tables::of(Sqlite::open(&link).unwrap()).unwrap();
+    let zone = tables.zone(1, Rules::default(), &mut || ()).unwrap().unwrap();
+    assert_eq!(zone.contents.record_count(), 3);
+}
