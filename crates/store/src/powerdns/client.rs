@@ -38,20 +38,21 @@ pub trait Client {
 /// lower case: one that is found otherwise is none. Keys and metadata are here as they change without the SOA record.
 pub(super) const LIST: &str = "\
 SELECT d.id, d.name, d.type,
-  (SELECT min(r.content) FROM records r WHERE r.domain_id = d.id AND r.name = lower(d.name) AND r.type = 'SOA' AND NOT r.disabled),
+  (SELECT min(r.content) FROM records r WHERE r.domain_id = d.id AND r.name = lower(d.name) AND r.type = 'SOA' AND r.disabled = false),
   (SELECT count(*) FROM cryptokeys k WHERE k.domain_id = d.id AND k.active),
   (SELECT count(*) FROM domainmetadata m WHERE m.domain_id = d.id AND m.kind = 'PRESIGNED' AND m.content = '1'),
-  (SELECT count(*) FROM domainmetadata m WHERE m.domain_id = d.id AND m.kind = 'NSEC3PARAM' AND m.content <> '')
+  (SELECT count(*) FROM domainmetadata m WHERE m.domain_id = d.id AND m.kind = 'NSEC3PARAM' AND m.content <> ''),
+  (SELECT count(*) FROM domainmetadata m WHERE m.domain_id = d.id AND m.kind = 'SOA-EDIT' AND upper(m.content) NOT IN ('', 'NONE'))
 FROM domains d WHERE d.id > $1 ORDER BY d.id";
 
 /// The number of a zone, by its name in lower case and without the last dot.
 pub(super) const FIND: &str = "SELECT id FROM domains WHERE name = $1";
 
 /// The rows of zone `$1` beyond the one with name `$2`, type `$3` and number `$4`. In SQLite this is the order of an index, so that the first row comes at once
-/// (tables of before PowerDNS 4.3.1 lack it: all rows of the zone are sorted for each page there). PowerDNS asks `disabled = 0`, so that NULL is disabled; rows
-/// without a type are empty non-terminals, which come of themselves here.
+/// (tables of before PowerDNS 4.3.1 lack it: all rows of the zone are sorted for each page there). PowerDNS asks `disabled = 0`, so that NULL is disabled, and so are
+/// words such as `f`; rows without a type are empty non-terminals, which come of themselves here.
 pub(super) const ROWS: &str = "\
-SELECT name, type, id, content, ttl, prio, CASE WHEN NOT disabled THEN 0 ELSE 1 END
+SELECT name, type, id, content, ttl, prio, CASE WHEN disabled = false THEN 0 ELSE 1 END
 FROM records WHERE domain_id = $1 AND type IS NOT NULL AND (name, type, id) > ($2, $3, $4) ORDER BY name, type, id";
 
 /// What of the tables is read.

@@ -42,6 +42,9 @@ impl<'b> Parser<'b> {
                 texts(&[b"\"", content, b"\""].concat())
             }
             rtype::TXT | rtype::SPF => texts(content),
+            _ if is_of_names(rtype) && content.contains(&b'"') => {
+                Err(Unfit::Content("expected a name without quotes".into()))
+            }
             rtype::MX | rtype::SRV => self.read(rtype, prio.unwrap_or_default(), content),
             _ => self.read(rtype, b"", content),
         }
@@ -69,6 +72,23 @@ impl<'b> Parser<'b> {
             Err(report) => Err(Unfit::Content(said(&report))),
         }
     }
+}
+
+/// Whether the content has names and no strings: quotes are letters of a name to PowerDNS there, and none to the reader of zone files.
+fn is_of_names(rtype: u16) -> bool {
+    matches!(
+        rtype,
+        rtype::CNAME
+            | rtype::NS
+            | rtype::PTR
+            | rtype::DNAME
+            | rtype::MX
+            | rtype::SRV
+            | rtype::SOA
+            | rtype::RP
+            | rtype::KX
+            | rtype::AFSDB
+    )
 }
 
 /// What the line is called in what the reader says.
@@ -194,6 +214,8 @@ mod tests {
         );
         check("CNAME", None, "@", "! expected a name, found `@`, which means no zone in these tables");
         check("MX", Some("10"), "@", "! expected a name, found `@`, which means no zone in these tables");
+        check("CNAME", None, "\"www.example.org\"", "! expected a name without quotes");
+        check("SRV", Some("10"), "5 5060 \"sip\"", "! expected a name without quotes");
         check("SOA", None, "ns.org h@x.org 1 2 3 4 5", "ns.org. h\\@x.org. 1 2 3 4 5");
     }
 

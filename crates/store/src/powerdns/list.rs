@@ -51,12 +51,14 @@ pub struct Listed {
     pub is_presigned: bool,
     /// Whether it has parameters of NSEC3: `NSEC3PARAM`.
     pub has_nsec3: bool,
+    /// Whether PowerDNS answers with another serial than the table has: `SOA-EDIT`.
+    pub is_soa_edited: bool,
 }
 
 impl Listed {
     /// Reads a row of [`super::client::LIST`]; `None`: its number is none.
     pub(super) fn of(columns: &[Option<&[u8]>]) -> Option<Listed> {
-        let &[id, name, kind, soa, keys, presigned, nsec3] = columns else { return None };
+        let &[id, name, kind, soa, keys, presigned, nsec3, edited] = columns else { return None };
         let count = |column: Option<&[u8]>| number(column).unwrap_or(0).unsigned_abs();
         Some(Listed {
             id: number(id)?,
@@ -66,13 +68,14 @@ impl Listed {
             keys: count(keys),
             is_presigned: count(presigned) > 0,
             has_nsec3: count(nsec3) > 0,
+            is_soa_edited: count(edited) > 0,
         })
     }
 
-    /// Its name, in lower case.
+    /// Its name, in lower case; `None` also where its text is another one than PowerDNS looks for.
     #[must_use]
     pub fn name(&self) -> Option<NameBuf> {
-        absolute(&self.text)
+        absolute(&self.text).filter(|name| text_of(name).eq_ignore_ascii_case(&self.text))
     }
 
     /// The same as long as nothing of this has changed.
@@ -85,7 +88,8 @@ impl Listed {
 
     /// Adds all of this to a mark.
     pub(super) fn note(&self, marker: &mut Marker) {
-        let flags = [self.kind as u8, u8::from(self.is_presigned), u8::from(self.has_nsec3)];
+        let flags = [self.is_presigned, self.has_nsec3, self.is_soa_edited].map(u8::from);
+        marker.column(Some(&[self.kind as u8]));
         marker.column(Some(&self.id.to_le_bytes()));
         marker.column(Some(&self.text));
         marker.column(self.soa.as_deref());
@@ -103,6 +107,7 @@ impl Listed {
             Listed { is_presigned: true, .. } => Err(Refusal::Presigned),
             Listed { keys: 1.., .. } => Err(Refusal::Keys(self.keys)),
             Listed { has_nsec3: true, .. } => Err(Refusal::Nsec3),
+            Listed { is_soa_edited: true, .. } => Err(Refusal::SoaEdit),
             _ => Ok(name),
         }
     }
@@ -115,6 +120,25 @@ pub(super) fn absolute(text: &[u8]) -> Option<NameBuf> {
         return None;
     }
     NameBuf::from_text_at(text, Some(Name::root())).ok().map(|name| name.to_lowercase())
+}
+
+/// A name as PowerDNS writes it where it looks for one: without the last dot, and escaped is only what would be something else.
+pub(super) fn text_of(name: &Name) -> Vec<u8> {
+    let mut text = Vec::with_capacity(name.octets().len());
+    for label in name.labels().filter(|label| !label.is_empty()) {
+        if !text.is_empty() {
+            text.push(b'.');
+        }
+        for &octet in label {
+            match octet {
+                b'.' | b'\\' => text.extend_from_slice(&[b'\\', octet]),
+                b'!'..=b'~' => text.push(octet.to_ascii_lowercase()),
+                _ => text.extend_from_slice(format!("\\{octet:03}").as_bytes()),
+            }
+        }
+    }
+    // That of the root is the dot alone.
+    if text.is_empty() { b".".to_vec() } else { text }
 }
 
 /// The number of a column.

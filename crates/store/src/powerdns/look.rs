@@ -50,7 +50,7 @@ impl Look {
     /// Goes on with the list until all of it was looked at, or `is_late` says after a page that it was enough, and says whether it was all. A database that says
     /// of itself that nothing has changed is not looked at.
     ///
-    /// Zones whose name is none are passed over: they cannot be served.
+    /// Zones whose name is none, or not as PowerDNS looks for it, are passed over: they cannot be served.
     pub fn look<C: Client>(
         &mut self,
         tables: &mut Tables<C>,

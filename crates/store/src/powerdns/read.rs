@@ -11,7 +11,7 @@ use zonefile::Buffers;
 use super::client::{Client, FIND, LIST, ROWS, Value, recognise};
 use super::fault::Fault;
 use super::left_out::LeftOut;
-use super::list::{Listed, number};
+use super::list::{Listed, number, text_of};
 use super::mark::{Mark, Marker};
 use super::refusal::Refusal;
 use super::sqlite::Sqlite;
@@ -79,11 +79,9 @@ impl<C: Client> Tables<C> {
 
     /// The zone of this name.
     pub fn find(&mut self, name: &Name) -> Result<Listed, Fault> {
-        let text = name.to_lowercase().to_string();
-        // That of the root is the dot alone.
-        let text = text.strip_suffix('.').filter(|text| !text.is_empty()).unwrap_or(&text);
+        let text = text_of(name);
         let mut id = None;
-        self.client.rows(FIND, &[Value::Text(text.as_bytes())], &mut |columns| {
+        self.client.rows(FIND, &[Value::Text(&text)], &mut |columns| {
             id = columns.first().and_then(|column| number(*column));
             ControlFlow::Break(())
         })?;

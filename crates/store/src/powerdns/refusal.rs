@@ -15,7 +15,7 @@ const CONTENT_SHOWN_MAX: usize = 100;
 pub enum Refusal {
     /// It is another server's, or made by PowerDNS of other zones. That is no fault.
     LeftOut(Kind),
-    /// Its name is none.
+    /// Its name is none, or not as PowerDNS looks for it.
     Name,
     /// PowerDNS signs it with so many keys.
     Keys(u64),
@@ -23,6 +23,8 @@ pub enum Refusal {
     Presigned,
     /// It has parameters of NSEC3.
     Nsec3,
+    /// PowerDNS answers with another serial than its SOA record has.
+    SoaEdit,
     /// PowerDNS finds no SOA record of it.
     NoSoa,
     /// An SOA record that is not all there, or of serial 0: its content, and a statement that mends it where there is one.
@@ -81,7 +83,7 @@ impl fmt::Display for Refusal {
             Refusal::LeftOut(_) => {
                 f.write_str("left out: a zone of another server (SLAVE, SECONDARY): take it from its primary")
             }
-            Refusal::Name => f.write_str("refused: `domains.name` is no name"),
+            Refusal::Name => f.write_str("refused: `domains.name` is no name, or not as PowerDNS writes it: without a last dot, and escaped only what has to be"),
             Refusal::Keys(count) => write!(
                 f,
                 "refused: PowerDNS signs it with {count} active key{} of `cryptokeys`, and without signatures its answers would be bogus: have it signed by another \
@@ -94,6 +96,10 @@ impl fmt::Display for Refusal {
             ),
             Refusal::Nsec3 => f.write_str(
                 "refused: it has parameters of NSEC3 (NSEC3PARAM), and the tables have none of its NSEC3 records: if it is not signed any more, `pdnsutil unset-nsec3`",
+            ),
+            Refusal::SoaEdit => f.write_str(
+                "refused: PowerDNS answers with another serial than its SOA record has (SOA-EDIT), and secondaries that have that one take no lower one: put it, or a \
+                 greater one, into the record, then `pdnsutil set-meta` with the zone and `SOA-EDIT` alone",
             ),
             Refusal::NoSoa => f.write_str(
                 "refused: no SOA record: PowerDNS looks for one whose `name` is that of the zone in lower case and whose `type` is `SOA`, not disabled",

@@ -57,7 +57,8 @@ impl Scratch {
     }
 
     fn zone(&self, id: i64, zone: &str, kind: &str) {
-        self.sql.execute("INSERT INTO domains VALUES (?1, ?2, ?3)", (id, zone, kind)).unwrap();
+        let statement = "INSERT INTO domains VALUES (?1, ?2, ?3)";
+        self.sql.prepare_cached(statement).unwrap().execute((id, zone, kind)).unwrap();
         self.record(id, zone, "SOA", &format!("ns1.{zone} host.{zone} 7 3600 600 86400 60"));
         self.record(id, zone, "NS", &format!("ns1.{zone}"));
     }

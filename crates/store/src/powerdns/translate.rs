@@ -122,7 +122,7 @@ impl<'b> Translator<'b> {
             self.left_out.disabled += 1;
             return Ok(());
         }
-        let Some(word) = row.rtype.filter(|word| !word.is_empty()) else { return Ok(()) };
+        let Some(word) = row.rtype else { return Ok(()) };
         let Some(owner) = row.name.and_then(absolute) else {
             self.left_out.unreadable += 1;
             return Ok(());

@@ -126,9 +126,15 @@ fn odd_rows() {
 #[test]
 fn zones_of_the_tool() {
     let tables = Tables::new();
-    for zone in
-        ["plain.test", "signed.test", "nsec3.test", "presigned.test", "secondary.test", "primary.test"]
-    {
+    for zone in [
+        "plain.test",
+        "signed.test",
+        "nsec3.test",
+        "presigned.test",
+        "secondary.test",
+        "primary.test",
+        "edited.test",
+    ] {
         tables.tool(&["create-zone", zone, "ns1.example"]);
         tables.tool(&["add-record", zone, "www", "A", "600", "192.0.2.1"]);
         tables.tool(&["add-record", zone, "@", "MX", "10 mail.example"]);
@@ -140,10 +146,12 @@ fn zones_of_the_tool() {
     tables.tool(&["set-presigned", "presigned.test"]);
     tables.tool(&["set-kind", "secondary.test", "slave"]);
     tables.tool(&["set-kind", "primary.test", "master"]);
+    tables.tool(&["set-meta", "edited.test", "SOA-EDIT", "EPOCH"]);
     for (zone, words) in [
         ("signed.test.", "refused: PowerDNS signs it with 1 active key of"),
         ("nsec3.test.", "refused: it has parameters of NSEC3"),
         ("presigned.test.", "refused: it was signed elsewhere"),
+        ("edited.test.", "refused: PowerDNS answers with another serial than"),
         ("secondary.test.", "left out: a zone of another server"),
     ] {
         let said = refusal(&tables, zone);
@@ -153,8 +161,11 @@ fn zones_of_the_tool() {
     tables.tool(&["disable-dnssec", "signed.test"]);
     tables.tool(&["unset-nsec3", "nsec3.test"]);
     tables.tool(&["unset-presigned", "presigned.test"]);
+    tables.tool(&["set-meta", "edited.test", "SOA-EDIT"]);
     let served = tables.serve("");
-    for zone in ["plain.test.", "signed.test.", "nsec3.test.", "presigned.test.", "primary.test."] {
+    for zone in
+        ["plain.test.", "signed.test.", "nsec3.test.", "presigned.test.", "primary.test.", "edited.test."]
+    {
         let taken = lines(&one(&tables, zone, Rules::default()).contents);
         assert_eq!(taken, lines(&served.transferred(&name(zone)).unwrap()), "{zone}");
         assert_eq!(taken.len(), 4);

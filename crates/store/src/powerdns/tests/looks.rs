@@ -47,6 +47,8 @@ fn zones_come_change_and_go() {
     expect("UPDATE cryptokeys SET active = 1", &["+c.org."]);
     expect("INSERT INTO domainmetadata (domain_id, kind, content) VALUES (2, 'PRESIGNED', '0')", &[]);
     expect("UPDATE domainmetadata SET content = '1'", &["+b.org."]);
+    expect("INSERT INTO domainmetadata (domain_id, kind, content) VALUES (3, 'SOA-EDIT', 'NONE')", &[]);
+    expect("UPDATE domainmetadata SET content = 'EPOCH' WHERE domain_id = 3", &["+c.org."]);
     expect("UPDATE records SET disabled = 1 WHERE domain_id = 1", &["+a.org."]);
     expect("DELETE FROM domains WHERE id = 1", &["-a.org."]);
     // The same name, another zone.

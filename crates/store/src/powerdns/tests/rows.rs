@@ -17,6 +17,7 @@ fn listed() -> Listed {
         keys: 0,
         is_presigned: false,
         has_nsec3: false,
+        is_soa_edited: false,
     }
 }
 
@@ -152,6 +153,7 @@ fn types_that_are_no_records() {
         ["c.example.org", "FOO", "x", "60"],
         ["d.example.org", "ANY", "x", "60"],
         ["e.example.org", "TYPE0", "x", "60"],
+        ["f.example.org", "", "x", "60"],
     ];
     refused(
         &rows,
@@ -159,11 +161,13 @@ fn types_that_are_no_records() {
          b.example.org lua `A \"f()\"`: a type of PowerDNS's own, of which it makes records when it is asked\n\
          c.example.org FOO `x`: expected the type of a record\n\
          d.example.org ANY `x`: expected the type of a record\n\
-         e.example.org TYPE0 `x`: expected the type of a record",
+         e.example.org TYPE0 `x`: expected the type of a record\n\
+         f.example.org  `x`: expected the type of a record",
     );
     let (lines, left_out) = translate(Rules { unknown: Unknown::Skip, ..Rules::default() }, &rows).unwrap();
     assert!(lines.is_empty());
-    let types = ["ALIAS", "ANY", "FOO", "LUA", "TYPE0"].map(|word| format!("1 row of type {word}: left out"));
+    let types =
+        ["", "ALIAS", "ANY", "FOO", "LUA", "TYPE0"].map(|word| format!("1 row of type {word}: left out"));
     assert_eq!(left_out.lines(), types);
 }
 
@@ -213,6 +217,7 @@ fn zones_that_are_not_served() {
         "refused: it was signed elsewhere (PRESIGNED)",
     );
     hindered(&Listed { has_nsec3: true, ..listed() }, "refused: it has parameters of NSEC3");
+    hindered(&Listed { is_soa_edited: true, ..listed() }, "refused: PowerDNS answers with another serial");
     hindered(&Listed { soa: None, ..listed() }, "refused: no SOA record");
     hindered(&Listed { text: b"a..b".to_vec(), ..listed() }, "refused: `domains.name` is no name");
     let zero = Listed { soa: Some(b"ns.x host.x 0 1 2 3 4".to_vec()), ..listed() };
