@@ -11,7 +11,7 @@ use super::client::Client;
 use super::fault::Fault;
 use super::list::Listed;
 use super::mark::Mark;
-use super::read::{BEFORE_ALL, Page, Tables};
+use super::read::{BEFORE_ALL, Page, Stamp, Tables};
 
 /// What a look finds.
 #[derive(Debug)]
@@ -30,8 +30,8 @@ pub struct Look {
     round: u32,
     after: Option<i64>,
     /// That of the database when the round began, and when the last whole one did.
-    stamp: Option<i64>,
-    looked_at: Option<i64>,
+    stamp: Option<Stamp>,
+    looked_at: Option<Stamp>,
 }
 
 struct Known {

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use wire::Name;
@@ -29,8 +30,16 @@ const TWICE_MAX: usize = 3;
 /// A database with PowerDNS's tables.
 pub struct Tables<C> {
     client: C,
+    /// Which ones these are of all that were opened: a stamp of others means nothing here.
+    number: u64,
     buffers: Buffers,
 }
+
+/// Numbers of tables that were opened, one after the other.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+/// The same as long as nobody else has changed something: which tables these are, and a number of the database's.
+pub type Stamp = (u64, i64);
 
 /// A zone that can be served.
 pub struct Zone {
@@ -55,12 +64,17 @@ impl<C: Client> Tables<C> {
     /// Those of a database, if they are PowerDNS's.
     pub fn of(mut client: C) -> Result<Tables<C>, Fault> {
         recognise(&mut client)?;
-        Ok(Tables { client, buffers: Buffers::new() })
+        Ok(Tables { client, number: OPENED.fetch_add(1, Ordering::Relaxed), buffers: Buffers::new() })
     }
 
-    /// A number that is another one whenever others have changed something, where there is one.
-    pub fn stamp(&mut self) -> Result<Option<i64>, Fault> {
-        self.client.stamp()
+    #[cfg(test)]
+    pub(super) fn client(&self) -> &C {
+        &self.client
+    }
+
+    /// What is another one whenever others have changed something, or the database was opened anew, where there is such a thing.
+    pub fn stamp(&mut self) -> Result<Option<Stamp>, Fault> {
+        Ok(self.client.stamp()?.map(|stamp| (self.number, stamp)))
     }
 
     /// Hands over a page of the list: zones whose number is greater than `after` ([`BEFORE_ALL`]), in the order of numbers.
@@ -183,7 +197,10 @@ impl Key {
 }
 
 /// Says when a statement has gone on for long enough.
+///
+/// The time begins with the first row: where a database has to sort for it, a part that is over then would have next to none, and as many sorts would be made.
 struct Pace {
+    held: Option<Duration>,
     until: Option<Instant>,
     steps: usize,
 }
@@ -193,12 +210,12 @@ const STEPS: usize = 32;
 
 impl Pace {
     fn of<C: Client>(client: &C, steps: usize) -> Pace {
-        let until = client.held_max().map(|held: Duration| Instant::now() + held);
-        Pace { until, steps }
+        Pace { held: client.held_max(), until: None, steps }
     }
 
     fn step(&mut self) -> ControlFlow<()> {
-        let Some(until) = self.until else { return ControlFlow::Continue(()) };
+        let Some(held) = self.held else { return ControlFlow::Continue(()) };
+        let until = *self.until.get_or_insert_with(|| Instant::now() + held);
         self.steps = self.steps.saturating_sub(1);
         let is_late = self.steps.is_multiple_of(STEPS) && Instant::now() >= until;
         if self.steps == 0 || is_late { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

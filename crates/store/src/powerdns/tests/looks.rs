@@ -98,3 +98,23 @@ fn a_zone_that_could_not_be_read() {
     assert_eq!(look(&mut known, &mut tables, usize::MAX).0, ["+a.org."]);
     assert!(look(&mut known, &mut tables, usize::MAX).0.is_empty());
 }
+
+/// Numbers of one connection say nothing about those of another.
+#[test]
+fn a_database_that_was_opened_anew() {
+    let scratch = Scratch::with(&["a.org"]);
+    let mut known = Look::new();
+    assert_eq!(look(&mut known, &mut scratch.tables(), usize::MAX).0, ["+a.org."]);
+    scratch.run("UPDATE records SET content = 'ns1.x host.x 8 1 2 3 4' WHERE type = 'SOA'");
+    assert_eq!(look(&mut known, &mut scratch.tables(), usize::MAX).0, ["+a.org."]);
+}
+
+/// Two rows of one name would be others than before at each look.
+#[test]
+fn a_zone_that_is_there_twice() {
+    let scratch = Scratch::with(&["a.org", "a.org."]);
+    let (mut tables, mut known) = (scratch.tables(), Look::new());
+    assert_eq!(look(&mut known, &mut tables, usize::MAX).0, ["+a.org."]);
+    scratch.run("UPDATE records SET ttl = 1");
+    assert!(look(&mut known, &mut tables, usize::MAX).0.is_empty());
+}

@@ -134,6 +134,84 @@ fn names_that_are_no_text() {
     assert_eq!(fault.to_string(), "rows of `records` whose `name` or `type` is no text");
 }
 
+/// PowerDNS asks for 0, which no text is: scripts write these words too.
+#[test]
+fn rows_that_are_disabled_by_a_word() {
+    let scratch = Scratch::with(&["example.org"]);
+    scratch.record(1, "a.example.org", "A", "192.0.2.1");
+    for word in ["'f'", "'false'", "''", "NULL", "2"] {
+        scratch.run(&format!("UPDATE records SET disabled = {word} WHERE type = 'A'"));
+        let zone = scratch.tables().zone(1, Rules::default(), &mut || ()).unwrap().unwrap();
+        assert_eq!((zone.contents.record_count(), zone.left_out.disabled), (2, 1), "{word}");
+    }
+    scratch.run("UPDATE records SET disabled = 'f' WHERE type = 'SOA'");
+    assert!(matches!(scratch.tables().zone(1, Rules::default(), &mut || ()), Ok(Err(Refusal::NoSoa))));
+}
+
+/// A database that sorts before the first row.
+struct Sorting {
+    database: Sqlite,
+    parts: usize,
+}
+
+impl Client for Sorting {
+    const COLUMNS: &'static str = Sqlite::COLUMNS;
+
+    fn rows(
+        &mut self,
+        statement: &str,
+        values: &[client::Value<'_>],
+        each: client::Each<'_>,
+    ) -> Result<(), Fault> {
+        if statement == ROWS {
+            self.parts += 1;
+            std::thread::sleep(sqlite::HELD_MAX);
+        }
+        self.database.rows(statement, values, each)
+    }
+
+    fn stamp(&mut self) -> Result<Option<i64>, Fault> {
+        self.database.stamp()
+    }
+
+    fn held_max(&self) -> Option<Duration> {
+        self.database.held_max()
+    }
+}
+
+/// Without the index each part costs a sort of the zone: it has to be worth it.
+#[test]
+fn a_part_has_rows_though_its_first_one_is_late() {
+    let scratch = Scratch::with(&["example.org"]);
+    scratch.run("BEGIN");
+    (0..100).for_each(|at| scratch.record(1, &format!("a{at}.example.org"), "A", "192.0.2.1"));
+    scratch.run("COMMIT");
+    let database = Sqlite::open(&scratch.path()).unwrap();
+    let mut tables = Tables::of(Sorting { database, parts: 0 }).unwrap();
+    assert!(tables.zone(1, Rules::default(), &mut || ()).unwrap().is_ok());
+    let parts = tables.client().parts;
+    assert!(parts <= 4, "{parts}");
+}
+
+/// PowerDNS finds a zone by its name as it writes it, and no other text of it.
+#[test]
+fn names_of_zones_that_powerdns_does_not_look_for() {
+    let scratch = Scratch::with(&["a.org", "a.org.", "\\097.org", "a b.org", "c\\032d.org", "e;f.org"]);
+    // A name in a content has no semicolon.
+    scratch.run("UPDATE records SET content = 'ns1.x host.x 7 1 2 3 4' WHERE type = 'SOA'; DELETE FROM records WHERE type = 'NS'");
+    let mut found = Vec::new();
+    zones(&scratch.path(), Rules::default(), &mut |listed, zone| match zone {
+        Ok(_) => found.push(listed.id),
+        Err(refusal) => assert_eq!(refusal, Refusal::Name),
+    })
+    .unwrap();
+    assert_eq!(found, [1, 5, 6]);
+    let mut tables = scratch.tables();
+    for (name, id) in [("a.org", 1), ("c\\032d.org", 5), ("E\\;f.org", 6)] {
+        assert_eq!(tables.find(&name.parse::<wire::NameBuf>().unwrap()).unwrap().id, id, "{name}");
+    }
+}
+
 #[test]
 fn all_zones_and_one_by_its_name() {
     let scratch = Scratch::with(&["a.org", "B.org", "."]);
