@@ -17,6 +17,9 @@ const STRING_OCTETS_MAX: usize = 255;
 /// The longest RDATA.
 const RDATA_OCTETS_MAX: usize = u16::MAX as usize;
 
+/// The longest content that is looked at: all octets of the longest RDATA escaped, and room for quotes and blanks. A column of SQLite can have a thousand million.
+const CONTENT_OCTETS_MAX: usize = 5 * RDATA_OCTETS_MAX;
+
 /// Makes RDATA, one after the other.
 pub(super) struct Parser<'b> {
     buffers: &'b mut Buffers,
@@ -38,6 +41,7 @@ impl<'b> Parser<'b> {
         prio: Option<&[u8]>,
     ) -> Result<Vec<u8>, Unfit> {
         match rtype {
+            _ if content.len() > CONTENT_OCTETS_MAX => Err(Unfit::Content(TOO_LONG.into())),
             rtype::TXT if content.first().is_some_and(|&octet| octet != b'"') => {
                 texts(&[b"\"", content, b"\""].concat())
             }
@@ -143,9 +147,11 @@ fn texts(content: &[u8]) -> Result<Vec<u8>, Unfit> {
     }
     match rdata.len() {
         ..=RDATA_OCTETS_MAX => Ok(rdata),
-        _ => Err(expected("expected at most 65535 octets")),
+        _ => Err(expected(TOO_LONG)),
     }
 }
+
+const TOO_LONG: &str = "expected at most 65535 octets";
 
 fn append(part: &[u8], rdata: &mut Vec<u8>) {
     rdata.push(part.len() as u8);
@@ -254,6 +260,10 @@ mod tests {
         check("TXT", None, &format!("\"{long}\""), &expected);
         check("TXT", None, &format!("\"{piece}\" \"b\""), &format!("\"{piece}\" \"b\""));
         check("TXT", None, &"y".repeat(65_535), "! expected at most 65535 octets");
+        check("A", None, &"1".repeat(CONTENT_OCTETS_MAX + 1), "! expected at most 65535 octets");
+        // As long as it gets: each octet escaped, and each string in quotes.
+        let strings = format!("\"{}\" ", "\\121".repeat(255)).repeat(255);
+        check("TXT", None, &strings, &[format!("\"{}\"", "y".repeat(255)).as_str(); 255].join(" "));
     }
 
     #[test]
