@@ -32,7 +32,7 @@ pub enum Fault {
         /// The number of its schema.
         written_by: i64,
     },
-    /// Somebody else writes, for longer than [`crate::open::WAIT_MAX`].
+    /// Somebody else writes, for longer than [`crate::sqlite::open::WAIT_MAX`].
     Busy,
     /// File, folder or file system cannot be written.
     ReadOnly,
@@ -125,7 +125,7 @@ impl fmt::Display for Fault {
                 f,
                 "written by a later version of this program (schema {written_by}): this one, which knows {SCHEMA}, can read it and not write"
             ),
-            Fault::Busy => write!(f, "somebody else writes, for more than {} s: nothing was changed", crate::open::WAIT_MAX.as_secs()),
+            Fault::Busy => write!(f, "somebody else writes, for more than {} s: nothing was changed", crate::sqlite::open::WAIT_MAX.as_secs()),
             Fault::ReadOnly => f.write_str("cannot write: the file, its folder or the file system is read-only for this user"),
             Fault::Beside => f.write_str("cannot open the files beside it (-wal, -shm): its folder has to be writable for this user, also to read"),
             Fault::Full => f.write_str("no room on the disk: nothing was changed"),

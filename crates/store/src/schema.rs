@@ -1,6 +1,4 @@
-//! The tables, and by which numbers programs know whether they can read them.
-
-use rusqlite::{Connection, OptionalExtension};
+//! By which numbers programs know whether they can read the tables. SQLite's and PostgreSQL's change together.
 
 use crate::fault::Fault;
 
@@ -10,49 +8,13 @@ pub const SCHEMA: i64 = 1;
 /// The lowest number that a program has to know to read what we write.
 pub const READABLE_FROM: i64 = 1;
 
-/// Marks the file as ours for `file` and others (`PRAGMA application_id`): "Znda".
-pub(crate) const APPLICATION_ID: i64 = 0x5a6e_6461;
-
-/// The statements that make it.
-pub const SQL: &str = include_str!("schema.sql");
-
-/// Makes the tables, in a transaction of the caller.
-pub(crate) fn make(database: &Connection) -> Result<(), Fault> {
-    database.execute_batch(SQL)?;
-    database.execute(
-        "INSERT INTO store (one, written_by, readable_from, identity) VALUES (1, ?1, ?2, lower(hex(randomblob(16))))",
-        [SCHEMA, READABLE_FROM],
-    )?;
-    database.pragma_update(None, "application_id", APPLICATION_ID)?;
-    Ok(())
-}
-
-/// Whether a database has no table of anybody.
-pub(crate) fn is_empty(database: &Connection) -> Result<bool, Fault> {
-    Ok(database.query_row("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))?)
-}
-
-/// Looks whether we can read the tables, and write them if that is wanted. Returns the identity of the store.
-pub(crate) fn look(database: &Connection, is_written: bool) -> Result<String, Fault> {
-    let has_table = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'store')";
-    if !database.query_row(has_table, [], |row| row.get(0))? {
-        return Err(Fault::NotAStore);
-    }
-    let numbers = "SELECT written_by, readable_from, identity FROM store";
-    let row = database.query_row(numbers, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional();
-    // A table `store` of somebody else has other columns.
-    let (written_by, readable_from, identity): (i64, i64, String) = match row {
-        Ok(row) => row.ok_or(Fault::NotAStore)?,
-        Err(error) => match Fault::from(error) {
-            Fault::Sqlite(_) => return Err(Fault::NotAStore),
-            other => return Err(other),
-        },
-    };
+/// Refuses what a later program has written so that we cannot read it, or write it if that is wanted.
+pub(crate) fn expect_known(written_by: i64, readable_from: i64, is_written: bool) -> Result<(), Fault> {
     if readable_from > SCHEMA {
         return Err(Fault::TooNew { written_by, readable_from });
     }
     if is_written && written_by > SCHEMA {
         return Err(Fault::NotOurs { written_by });
     }
-    Ok(identity)
+    Ok(())
 }

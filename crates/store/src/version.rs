@@ -3,7 +3,8 @@
 use std::fmt;
 
 use change::serial::date;
-use rusqlite::{Row, params};
+
+use crate::fault::Fault;
 
 /// What leads to a version from the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Kind {
     }
 
     /// A constraint of the table lets no other word in; were there one, all of the zone is read.
-    fn of_word(word: &str) -> Kind {
+    pub(crate) fn of_word(word: &str) -> Kind {
         match word {
             "change" => Kind::Change,
             "removed" => Kind::Removed,
@@ -83,45 +84,11 @@ impl fmt::Display for Time {
     }
 }
 
-/// The columns that [`Version::of`] reads.
-pub(crate) const COLUMNS: &str = "id, zone, serial, mark, kind, rows, at, who, why";
-
-impl Version {
-    /// Reads a row of [`COLUMNS`].
-    pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<Version> {
-        Ok(Version {
-            id: row.get(0)?,
-            zone: row.get(1)?,
-            serial: row.get(2)?,
-            mark: row.get(3)?,
-            kind: Kind::of_word(row.get_ref(4)?.as_str()?),
-            rows: row.get::<_, i64>(5)?.unsigned_abs(),
-            at: row.get::<_, i64>(6)?.unsigned_abs(),
-            who: row.get(7)?,
-            why: row.get(8)?,
-        })
-    }
-
-    /// The newest of a zone, also of one that is gone.
-    pub(crate) fn newest(database: &rusqlite::Connection, zone: &str) -> rusqlite::Result<Option<Version>> {
-        use rusqlite::OptionalExtension;
-        let sql = format!("SELECT {COLUMNS} FROM version WHERE zone = ?1 ORDER BY id DESC LIMIT 1");
-        database.prepare_cached(&sql)?.query_row([zone], Version::of).optional()
-    }
-
-    /// Enters one without rows, with a mark of its own, and returns its number.
-    pub(crate) fn enter(
-        database: &rusqlite::Connection,
-        zone: &str,
-        serial: u32,
-        kind: Kind,
-        meta: &Meta<'_>,
-    ) -> rusqlite::Result<i64> {
-        database
-            .prepare_cached(
-                "INSERT INTO version (zone, serial, mark, kind, rows, octets, at, who, why)
-                 VALUES (?1, ?2, lower(hex(randomblob(16))), ?3, 0, 0, ?4, ?5, ?6)",
-            )?
-            .insert(params![zone, serial, kind.word(), meta.at as i64, meta.who, meta.why])
-    }
+/// What came of closing.
+#[derive(Debug, Default)]
+pub struct Closing {
+    /// How many versions were made.
+    pub versions: usize,
+    /// Zones whose changes are no version yet, and why.
+    pub refused: Vec<Fault>,
 }

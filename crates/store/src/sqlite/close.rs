@@ -9,23 +9,16 @@ use wire::{Name, NameBuf};
 use zone::change::soa_serial;
 use zonefile::RecordBuf;
 
+use super::open::Store;
+use super::version::{enter, newest};
 use crate::fault::{Fault, REFUSALS_MAX};
-use crate::open::Store;
+use crate::put::set_serial;
 use crate::row::{Reader, Refusal, Row, Unfit};
 use crate::serial;
-use crate::version::{Kind, Meta, Version};
+use crate::version::{Closing, Kind, Meta};
 
 /// How many zones are closed in one transaction: others may write in between, and one flush of the disk is for many.
 const ZONES_MAX: i64 = 100;
-
-/// What came of closing.
-#[derive(Debug, Default)]
-pub struct Closing {
-    /// How many versions were made.
-    pub versions: usize,
-    /// Zones whose changes are no version yet, and why.
-    pub refused: Vec<Fault>,
-}
 
 /// Where rows are from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,7 +111,7 @@ pub(crate) fn close_above(
     let Some(is_whole) = statement.query_row([name], |row| row.get::<_, bool>(0)).optional()? else {
         return Ok(None);
     };
-    let newest = Version::newest(database, name)?;
+    let newest = newest(database, name)?;
     let row = ZoneRow::find(database, name)?;
     let version = match row.filter(|row| row.is_enabled) {
         Some(row) => {
@@ -132,7 +125,7 @@ pub(crate) fn close_above(
             }
         }
         None => match newest.filter(|newest| newest.kind != Kind::Removed) {
-            Some(newest) => Some(Version::enter(database, name, newest.serial, Kind::Removed, meta)?),
+            Some(newest) => Some(enter(database, name, newest.serial, Kind::Removed, meta)?),
             None => None,
         },
     };
@@ -163,7 +156,7 @@ impl Zone<'_> {
             self.check("SELECT owner, type, ttl, rdata FROM record WHERE zone = ?1")?;
         }
         let serial = self.settle_serial()?;
-        let version = Version::enter(self.database, self.name, serial, Kind::Whole, meta)?;
+        let version = enter(self.database, self.name, serial, Kind::Whole, meta)?;
         self.note_serial(serial)?;
         Ok(version)
     }
@@ -178,7 +171,7 @@ impl Zone<'_> {
             self.check(&format!("SELECT p.owner, p.type, r.ttl, p.rdata {TOUCHED} AND r.ttl IS NOT NULL"))?;
         }
         let serial = self.settle_serial()?;
-        let version = Version::enter(self.database, self.name, serial, Kind::Change, meta)?;
+        let version = enter(self.database, self.name, serial, Kind::Change, meta)?;
         self.write_change(version)?;
         self.note_serial(serial)?;
         Ok(Some(version))
@@ -309,10 +302,4 @@ fn check_soa(record: &RecordBuf, apex: &Name) -> Result<(), Unfit> {
         true => Err(Unfit::SoaBelowApex),
         false => Ok(()),
     }
-}
-
-/// Five numbers are the end of the RDATA, the serial is the first of them.
-pub(crate) fn set_serial(rdata: &mut [u8], serial: u32) {
-    let Some(at) = rdata.len().checked_sub(20) else { return };
-    rdata[at..at + 4].copy_from_slice(&serial.to_be_bytes());
 }

@@ -5,7 +5,8 @@ use wire::NameBuf;
 use zone::contents::{Contents, ContentsBuilder, SourcePosition};
 
 use crate::read::What;
-use crate::{Access, Fault, Kind, Meta, Put, Store, Version};
+use crate::sqlite::Store;
+use crate::{Access, Fault, Kind, Meta, Put, Version};
 
 mod long;
 mod moment;

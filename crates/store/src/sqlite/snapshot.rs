@@ -6,12 +6,13 @@ use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 use wire::NameBuf;
 use zonefile::RecordBuf;
 
-use crate::close::{ZoneRow, read_row};
+use super::close::{ZoneRow, read_row};
+use super::open::Store;
+use super::version::{COLUMNS, newest, of_row};
 use crate::fault::{Fault, REFUSALS_MAX};
-use crate::open::Store;
 use crate::read::What;
 use crate::row::{Reader, Refusal};
-use crate::version::{COLUMNS, Kind, Version};
+use crate::version::{Kind, Version};
 
 /// Steps of SQLite from call to call: some milliseconds.
 const PROGRESS_STEPS: i32 = 100_000;
@@ -35,7 +36,7 @@ pub struct Head<'h> {
 }
 
 impl Store {
-    /// How long this connection waits for others that write, in the place of [`crate::open::WAIT_MAX`].
+    /// How long this connection waits for others that write, in the place of [`super::open::WAIT_MAX`].
     pub fn set_patience(&self, wait: Duration) -> Result<(), Fault> {
         Ok(self.database.busy_timeout(wait)?)
     }
@@ -101,7 +102,7 @@ impl Snapshot<'_> {
 
     /// The newest version of a zone.
     pub fn newest(&self, zone: &str) -> Result<Option<Version>, Fault> {
-        Ok(Version::newest(&self.transaction, zone)?)
+        Ok(newest(&self.transaction, zone)?)
     }
 
     /// The versions of a zone after the one with this mark, oldest first; `None`: there is none with it.
@@ -112,7 +113,7 @@ impl Snapshot<'_> {
         let Some(id) = id else { return Ok(None) };
         let sql = format!("SELECT {COLUMNS} FROM version WHERE zone = ?1 AND id > ?2 ORDER BY id");
         let mut statement = self.transaction.prepare_cached(&sql)?;
-        let versions = statement.query_map(params![zone, id], Version::of)?;
+        let versions = statement.query_map(params![zone, id], of_row)?;
         Ok(Some(versions.collect::<Result<_, _>>()?))
     }
 

@@ -5,28 +5,17 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use wire::Name;
-use wire::iana::rtype;
 use zone::Contents;
-use zone::change::soa_serial;
-use zone::contents::served_ttl;
 
-use crate::close::{From, ZoneRow, close, close_above, set_serial};
+use super::close::{From, ZoneRow, close, close_above, read_row};
+use super::open::Store;
+use super::read::changes;
+use super::version::newest;
 use crate::fault::Fault;
-use crate::open::Store;
-use crate::read::{What, changes};
-use crate::row::{Reader, Row};
+use crate::put::{CHANGED_MAX, OwnSoa, Put, each_row};
+use crate::read::What;
+use crate::row::Row;
 use crate::version::{Kind, Meta, Version};
-
-/// What came of putting a zone in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Put {
-    /// It is another than before, or was not there: this version.
-    Made(Version),
-    /// It is as it was: nothing came of it.
-    Same,
-    /// Its rows are as they are to be, but the zone is not enabled, and has no version while that is so.
-    Disabled,
-}
 
 /// The one who writes at present: what it does is there when it is committed, all of it or nothing. Dropped, it has done nothing, which is all that is left to
 /// do after a fault.
@@ -36,10 +25,6 @@ pub struct Writer<'s> {
     /// [`CHANGED_MAX`]; tests have less.
     pub(crate) changed_max: i64,
 }
-
-/// How many records may come or go where a zone is put in: for more of them the version is *whole*. Each is noted
-/// first and then a row of the history, which takes a minute for a million, and whoever follows has the zone sooner than such a difference.
-const CHANGED_MAX: i64 = 250_000;
 
 impl Store {
     /// Waits until nobody else writes.
@@ -90,7 +75,7 @@ impl Writer<'_> {
         let Some(version) = close(database, &name, From::Records, meta)? else {
             return Ok(if row.is_some_and(|row| !row.is_enabled) { Put::Disabled } else { Put::Same });
         };
-        let newest = Version::newest(database, &name)?.filter(|newest| newest.id == version);
+        let newest = newest(database, &name)?.filter(|newest| newest.id == version);
         match newest {
             // A zone that is not enabled is closed as one that is gone.
             Some(newest) if newest.kind != Kind::Removed => Ok(Put::Made(newest)),
@@ -122,7 +107,7 @@ impl Writer<'_> {
         }
         note_whole(database, &name)?;
         close_above(database, &name, above, From::Anybody, meta)?;
-        Version::newest(database, &name)?.ok_or_else(no_zone)
+        newest(database, &name)?.ok_or_else(no_zone)
     }
 
     /// Hands over what changes in a version, also in one that was not committed yet.
@@ -145,7 +130,7 @@ impl Writer<'_> {
     }
 
     fn expect_mark(&self, name: &str, expected: &str) -> Result<(), Fault> {
-        match Version::newest(&self.transaction, name)? {
+        match newest(&self.transaction, name)? {
             Some(newest) if newest.mark == expected => Ok(()),
             newest => {
                 let newest = newest.filter(|newest| newest.kind != Kind::Removed);
@@ -186,7 +171,7 @@ fn replace(
         .prepare_cached("INSERT INTO temp.incoming (owner, type, ttl, rdata) VALUES (?1, ?2, ?3, ?4)")?;
     each_row(contents, |row| {
         let row = match &own {
-            Some(own) if row.rtype == "SOA" && own.says_all_of(&row, contents.apex()) => own.row.clone(),
+            Some(own) if own.says_all_of(&row, contents.apex()) => own.row.clone(),
             _ => row,
         };
         statement.execute(params![row.owner, row.rtype, row.ttl, row.rdata])?;
@@ -223,25 +208,6 @@ fn note_whole(database: &Connection, name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The SOA record that a zone has.
-struct OwnSoa {
-    row: Row,
-    rdata: Vec<u8>,
-}
-
-impl OwnSoa {
-    /// Whether another one has nothing that this one has not, but for a serial that is not greater.
-    fn says_all_of(&self, other: &Row, apex: &Name) -> bool {
-        let Ok(record) = Reader::of(apex).read(other) else { return false };
-        let (Some(own), Some(new)) = (soa_serial(&self.rdata), soa_serial(&record.rdata)) else {
-            return false;
-        };
-        let mut rdata = record.rdata;
-        set_serial(&mut rdata, own);
-        rdata == self.rdata && other.ttl == self.row.ttl && !change::serial::is_greater(new, own)
-    }
-}
-
 /// `None`: it has none that can be read.
 fn own_soa(database: &Connection, apex: &Name, name: &str, id: i64) -> Result<Option<OwnSoa>, Fault> {
     let mut statement = database.prepare_cached(
@@ -249,20 +215,5 @@ fn own_soa(database: &Connection, apex: &Name, name: &str, id: i64) -> Result<Op
     )?;
     let mut rows = statement.query(params![id, name])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let row = crate::close::read_row(row)?;
-    Ok(Reader::of(apex).read(&row).ok().map(|record| OwnSoa { row, rdata: record.rdata }))
-}
-
-/// Hands over each record of a zone as a row.
-fn each_row(contents: &Contents, mut take: impl FnMut(Row) -> Result<(), Fault>) -> Result<(), Fault> {
-    for node in contents.nodes() {
-        let owner = node.name().to_string();
-        for set in node.rrsets() {
-            debug_assert!(!rtype::is_meta(set.rtype()), "no zone has such");
-            for record in set.records() {
-                take(Row::of(&owner, set.rtype(), served_ttl(record.ttl), record.rdata))?;
-            }
-        }
-    }
-    Ok(())
+    Ok(OwnSoa::of(read_row(row)?, apex))
 }
