@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need and this machine lacks, from Debian's packages: the servers, their tools and the load generator
 # that Zonda and its own are compared with, their clients, faketime to run these at another time, valgrind and objdump to count what servers execute, tshark to count the messages of captures, a C++ compiler for the fuzzing
-# engine, certificates of tests, Prometheus as the reader of numbers, sqlite3 as one who writes stores by SQL, PowerDNS's tables and what makes and serves them, what reads dnstap, manual pages, completions and units, what makes a package. Asks for rights with sudo where it is not root. Starts no service.
+# engine, certificates of tests, Prometheus as the reader of numbers, sqlite3 as one who writes stores by SQL, PostgreSQL for stores in a server, PowerDNS's tables and what makes and serves them, what reads dnstap, manual pages, completions and units, what makes a package. Asks for rights with sudo where it is not root. Starts no service.
 # tests/setup.sh --peers unstable [FOLDER]: unpacks the newest servers beside the installed ones, and installs nothing.
 set -eu
 
@@ -21,9 +21,14 @@ needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bi
     kzonecheck:knot-dnssecutils knsupdate:knot-dnsutils kdig:knot-dnsutils kea-dhcp-ddns:kea-dhcp-ddns-server unbound:unbound pdns_server:pdns-server pdns_server:pdns-backend-bind
     dnsperf:dnsperf faketime:faketime valgrind:valgrind objdump:binutils
     tshark:tshark ip:iproute2 g++:g++ openssl:openssl man:man-db zsh:zsh fish:fish systemd-analyze:systemd
-    dpkg-shlibdeps:dpkg-dev update-ca-certificates:ca-certificates prometheus:prometheus promtool:prometheus sqlite3:sqlite3
+    dpkg-shlibdeps:dpkg-dev update-ca-certificates:ca-certificates prometheus:prometheus promtool:prometheus sqlite3:sqlite3 initdb:postgresql
     pdnsutil:pdns-server /usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql:pdns-backend-sqlite3"
-PATH=$PATH:/usr/sbin:/sbin
+# Debian has PostgreSQL's server in a folder of its version.
+find_more() {
+    PATH=$PATH:/usr/sbin:/sbin
+    for folder in /usr/lib/postgresql/*/bin; do PATH=$PATH:$folder; done
+}
+find_more
 missing=
 is_there() {
     case $1 in
@@ -63,6 +68,7 @@ fi
 $as_root apt-get update
 # shellcheck disable=SC2086 # a list of packages
 DEBIAN_FRONTEND=noninteractive $as_root apt-get install --yes --no-install-recommends $missing
+find_more
 for pair in $needed; do
     is_there "${pair%%:*}" || { echo "tests/setup.sh: ${pair%%:*} is still missing" >&2; exit 1; }
 done

@@ -1,4 +1,4 @@
-//! `zonda store`: each command through the program, other writers, and what goes wrong with files; and servers of stores.
+//! `zonda store`: each command through the program, other writers, and what goes wrong with files and servers of databases; and servers of stores.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,6 +8,7 @@ use crate::kit::{SOUND, Said, folder, text, zonda};
 mod away;
 mod edited;
 mod faults;
+mod postgres;
 mod restarted;
 mod served;
 

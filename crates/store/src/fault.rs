@@ -42,6 +42,38 @@ pub enum Fault {
     Full,
     /// Anything else that SQLite says.
     Sqlite(rusqlite::Error),
+    /// An address of no form that is known, or with something that does not belong there.
+    Address(String),
+    /// A server of PostgreSQL that cannot be asked at present: what it or the client says.
+    Away(String),
+    /// Two transactions that wait for each other, or one that has not seen what another one has changed. The same once more may go well.
+    Crossed(String),
+    /// A copy of a store, or a store that was moved: another cluster or database than it notes.
+    Elsewhere {
+        /// Where it says that it is.
+        noted: String,
+        /// Where it is.
+        found: String,
+    },
+    /// A server of PostgreSQL of before this version.
+    TooOld {
+        /// Its number.
+        version: i32,
+    },
+    /// Anything else that PostgreSQL says.
+    Postgres {
+        /// Its code (SQLSTATE).
+        code: String,
+        /// Its words.
+        words: String,
+    },
+    /// A zone that can be no version, in the words of the tables' functions, which name it.
+    Refused {
+        /// The zone.
+        zone: String,
+        /// The words.
+        words: String,
+    },
     /// No zone has this name.
     NoZone(String),
     /// The zone is not enabled.
@@ -131,6 +163,16 @@ impl fmt::Display for Fault {
             Fault::Full => f.write_str("no room on the disk: nothing was changed"),
             Fault::Sqlite(error) if is_output(error) => write!(f, "cannot read or write ({}): nothing was changed", words(error)),
             Fault::Sqlite(error) => f.write_str(&words(error)),
+            Fault::Address(why) => f.write_str(why),
+            Fault::Away(said) => write!(f, "the server cannot be asked: {said}"),
+            Fault::Crossed(said) => write!(f, "somebody else writes the same: {said}; nothing was changed"),
+            Fault::Elsewhere { noted, found } => write!(
+                f,
+                "a store that was copied or moved: it notes the database {noted}, and this is {found} (`zonda store adopt`, once no other one is in use)"
+            ),
+            Fault::TooOld { version } => write!(f, "expected PostgreSQL 13 or later, found {}", version / 10_000),
+            Fault::Postgres { code, words } => write!(f, "{words} ({code})"),
+            Fault::Refused { words, .. } => f.write_str(words),
             Fault::NoZone(zone) => write!(f, "zone {zone}: there is no such zone"),
             Fault::NotEnabled(zone) => write!(f, "zone {zone}: it is not enabled, and has no version while that is so"),
             Fault::Rows { zone, refusals, count } => {
@@ -176,7 +218,10 @@ impl Fault {
             Fault::NoZone(zone) | Fault::NotEnabled(zone) | Fault::NoSoa(zone) | Fault::TooMany(zone) => {
                 Some(zone)
             }
-            Fault::Rows { zone, .. } | Fault::Signed { zone, .. } | Fault::Moved { zone, .. } => Some(zone),
+            Fault::Rows { zone, .. }
+            | Fault::Signed { zone, .. }
+            | Fault::Moved { zone, .. }
+            | Fault::Refused { zone, .. } => Some(zone),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use zone::contents::served_ttl;
 
 use crate::fault::Fault;
 use crate::row::{Reader, Row};
-use crate::version::Version;
+use crate::version::{Kind, Version};
 
 /// What came of putting a zone in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,18 @@ pub enum Put {
 /// How many records may come or go where a zone is put in: for more of them the version is *whole*. Each is noted
 /// first and then a row of the history, which takes a minute for a million, and whoever follows has the zone sooner than such a difference.
 pub(crate) const CHANGED_MAX: i64 = 250_000;
+
+/// Refuses a zone that is at another version than the one of this mark.
+pub(crate) fn expect_mark(newest: Option<Version>, zone: &str, expected: &str) -> Result<(), Fault> {
+    match newest {
+        Some(newest) if newest.mark == expected => Ok(()),
+        newest => {
+            let newest = newest.filter(|newest| newest.kind != Kind::Removed);
+            let serial = newest.as_ref().map(|newest| newest.serial);
+            Err(Fault::Moved { zone: zone.to_owned(), serial, who: newest.and_then(|newest| newest.who) })
+        }
+    }
+}
 
 /// The SOA record that a zone has.
 pub(crate) struct OwnSoa {

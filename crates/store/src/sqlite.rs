@@ -19,4 +19,4 @@ pub use write::Writer;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests;
+pub(crate) mod tests;

@@ -1,17 +1,17 @@
 //! `zonda store`
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
 use control::text::count;
 use serde_json::{Value, json};
-use store::{Access, Fault, Meta, Store, Version};
+use store::{Access, Database, Fault, Meta, Version};
 use wire::NameBuf;
 
 use super::{complain, print};
 
+mod at;
 mod edit;
 mod editor;
 mod export;
@@ -21,7 +21,9 @@ mod kept;
 mod source;
 mod trim;
 
-/// Keep zones in a database: a file of SQLite with all their versions (no server reads it yet).
+use at::At;
+
+/// Keep zones in a database, with all their versions: a file of SQLite, or a server of PostgreSQL.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
@@ -38,17 +40,23 @@ Examples:
   zonda store history zones.db example.com --diff
   zonda store export zones.db example.com >example.com.zone
   zonda store trim zones.db --days 90 --octets-max 1073741824
+  zonda store init postgres://zonda@db.example.net/dns --password-file /etc/zonda/store.password
 
 Exit status: 0 fine, 1 a finding or failure, 2 wrong usage.
 
-Notes: no server reads a store yet: export a zone to serve it.";
+Notes: a server serves a file that it has as a [[store]]; it reads none from PostgreSQL yet.";
 
 #[derive(Subcommand)]
 enum Command {
     /// Make a store without zones
     Init {
-        /// File to make
-        store: PathBuf,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Have a copy of a store, or one that was moved to another cluster or database, be the store from here on
+    Adopt {
+        #[command(flatten)]
+        at: At,
     },
     Import(import::Arguments),
     Export(export::Arguments),
@@ -56,8 +64,8 @@ enum Command {
     History(history::Arguments),
     /// Make a version of a zone that says that all of it is to be read, whatever is known to have changed
     Touch {
-        /// File with the store
-        store: PathBuf,
+        #[command(flatten)]
+        at: At,
         /// Name of the zone
         #[arg(value_parser = name)]
         zone: NameBuf,
@@ -88,12 +96,13 @@ fn name(text: &str) -> Result<NameBuf, String> {
 /// Does it; says whether all went well.
 pub fn run(arguments: &Arguments) -> bool {
     let done = match &arguments.command {
-        Command::Init { store } => init(store),
+        Command::Init { at } => init(at),
+        Command::Adopt { at } => adopt(at),
         Command::Import(arguments) => import::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Edit(arguments) => edit::run(arguments),
         Command::History(arguments) => history::run(arguments),
-        Command::Touch { store, zone, said } => touch(store, zone, said),
+        Command::Touch { at, zone, said } => touch(at, zone, said),
         Command::Trim(arguments) => trim::run(arguments),
     };
     done.unwrap_or_else(|lines| {
@@ -102,39 +111,57 @@ pub fn run(arguments: &Arguments) -> bool {
     })
 }
 
-fn init(path: &Path) -> Result<bool, Lines> {
-    let store = Store::create(path).map_err(|fault| told(path, &fault))?;
-    Ok(print(&format!("{}: a store without zones, identity {}\n", path.display(), store.identity())))
+fn init(at: &At) -> Result<bool, Lines> {
+    let store = at.with(Database::create)?;
+    Ok(print(&format!("{at}: a store without zones, identity {}\n", store.identity())))
 }
 
-fn touch(path: &Path, zone: &NameBuf, said: &Said) -> Result<bool, Lines> {
-    let (mut store, who) = (open(path)?, who());
-    let touch = |store: &mut Store| -> Result<Version, Fault> {
+fn adopt(at: &At) -> Result<bool, Lines> {
+    let store = at.with(Database::adopt)?;
+    Ok(print(&format!("{at}: the store {} from here on\n", store.identity())))
+}
+
+fn touch(at: &At, zone: &NameBuf, said: &Said) -> Result<bool, Lines> {
+    let (mut store, who) = (open(at)?, who());
+    let version = again(|| {
         let mut writer = store.writer()?;
         let version = writer.touch(zone, &meta(&who, said.why.as_deref()))?;
         writer.commit()?;
         Ok(version)
-    };
-    let version = touch(&mut store).map_err(|fault| told(path, &fault))?;
+    })
+    .map_err(|fault| at.told(&fault))?;
     Ok(print(&match said.json {
         true => format!("{}\n", as_json(&version)),
         false => format!("zone {zone}: serial {}, to be read as a whole\n", version.serial),
     }))
 }
 
+/// How often what crossed with somebody else's transaction is done once more: others have gone on each time, so that it ends.
+const AGAIN_MAX: u32 = 10;
+
+/// Does something that others may cross, until it went well or failed for another reason.
+fn again<T>(mut act: impl FnMut() -> Result<T, Fault>) -> Result<T, Fault> {
+    for _ in 0..AGAIN_MAX {
+        match act() {
+            Err(Fault::Crossed(_)) => {}
+            done => return done,
+        }
+    }
+    act()
+}
+
 /// Opens a store to write.
-fn open(path: &Path) -> Result<Store, Lines> {
-    Store::open(path, Access::Write).map_err(|fault| told(path, &fault))
+fn open(at: &At) -> Result<Database, Lines> {
+    at.open(Access::Write)
 }
 
 /// Opens a store to read, with what others changed by plain SQL made into versions as far as that may be: of one zone or of all.
-fn open_to_read(path: &Path, zone: Option<&wire::Name>) -> Result<(Store, bool), Lines> {
-    let told = |fault: &Fault| told(path, fault);
-    let mut store = match Store::open(path, Access::Write) {
-        Err(Fault::NotOurs { .. }) => Store::open(path, Access::Read),
+fn open_to_read(at: &At, zone: Option<&wire::Name>) -> Result<(Database, bool), Lines> {
+    let opened = at.with(|place| match Database::open(place, Access::Write) {
+        Err(Fault::NotOurs { .. }) => Database::open(place, Access::Read),
         other => other,
-    }
-    .map_err(|fault| told(&fault))?;
+    });
+    let (told, mut store) = (|fault: &Fault| at.told(fault), opened?);
     let is_fine = match store.close_pending(zone, now()) {
         Ok(closing) => {
             closing.refused.iter().for_each(|fault| complain(told(fault).iter().map(String::as_str)));
@@ -144,8 +171,7 @@ fn open_to_read(path: &Path, zone: Option<&wire::Name>) -> Result<(Store, bool),
             let pending = store.pending_count().map_err(|fault| told(&fault))?;
             let zones = count(pending, "zone");
             complain([format!(
-                "{}: {zones} changed by plain SQL: no versions of that yet, as the file cannot be written",
-                path.display()
+                "{at}: {zones} changed by plain SQL: no versions of that yet, as the file cannot be written"
             )
             .as_str()]);
             true
@@ -153,11 +179,6 @@ fn open_to_read(path: &Path, zone: Option<&wire::Name>) -> Result<(Store, bool),
         Err(fault) => return Err(told(&fault)),
     };
     Ok((store, is_fine))
-}
-
-/// What went wrong, with the file.
-fn told(path: &Path, fault: &Fault) -> Lines {
-    fault.lines().iter().map(|line| format!("{}: {}", path.display(), shown(line))).collect()
 }
 
 /// Text of a database, for a terminal: who wrote it by SQL may have switched off the constraints that keep control characters out.

@@ -11,8 +11,9 @@ use zonefile::RecordBuf;
 
 use super::open::Store;
 use super::version::{enter, newest};
-use crate::fault::{Fault, REFUSALS_MAX};
+use crate::fault::Fault;
 use crate::put::set_serial;
+use crate::read::Refused;
 use crate::row::{Reader, Refusal, Row, Unfit};
 use crate::serial;
 use crate::version::{Closing, Kind, Meta};
@@ -191,21 +192,15 @@ impl Zone<'_> {
             return Err(unfit(Unfit::Text("name", right)));
         }
         let mut reader = Reader::of(&apex);
-        let (mut refusals, mut count) = (Vec::new(), 0);
+        let mut refused = Refused::default();
         let mut statement = self.database.prepare_cached(sql)?;
         let mut rows = statement.query([self.id])?;
         while let Some(row) = rows.next()? {
             let row = read_row(row)?;
             let Err(why) = reader.read(&row).and_then(|record| check_soa(&record, &apex)) else { continue };
-            count += 1;
-            if refusals.len() < REFUSALS_MAX {
-                refusals.push(Refusal { row, why });
-            }
+            refused.push(Refusal { row, why });
         }
-        match count {
-            0 => Ok(()),
-            _ => Err(Fault::Rows { zone: self.name.to_owned(), refusals, count }),
-        }
+        refused.none_of(self.name)
     }
 
     /// The serial of the version, which the SOA record has from here on.

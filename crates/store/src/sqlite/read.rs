@@ -2,14 +2,14 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 use wire::Name;
-use zone::contents::{Contents, ContentsBuilder, SourcePosition};
+use zone::Contents;
 
 use super::close::{ZoneRow, read_row};
 use super::open::Store;
 use super::version::{COLUMNS, newest, of_row};
-use crate::fault::{Fault, REFUSALS_MAX};
-use crate::read::What;
-use crate::row::{Reader, Refusal, Row};
+use crate::fault::Fault;
+use crate::read::{Collector, What};
+use crate::row::Row;
 use crate::version::{Kind, Version};
 
 impl Store {
@@ -66,35 +66,12 @@ pub(crate) fn changes(
 }
 
 fn read(database: &Connection, apex: &Name, name: &str, id: i64) -> Result<Contents, Fault> {
-    let mut builder = ContentsBuilder::new(apex);
-    let mut reader = Reader::of(apex);
-    let (mut refusals, mut count) = (Vec::new(), 0);
+    let mut collector = Collector::of(apex, name);
     let mut statement =
         database.prepare_cached("SELECT owner, type, ttl, rdata FROM record WHERE zone = ?1")?;
     let mut rows = statement.query([id])?;
     while let Some(row) = rows.next()? {
-        let row = read_row(row)?;
-        match reader.read(&row) {
-            Ok(record) => builder
-                .push(
-                    &record.owner,
-                    false,
-                    record.rtype,
-                    record.ttl,
-                    &record.rdata,
-                    SourcePosition::default(),
-                )
-                .map_err(|_| Fault::TooMany(name.to_owned()))?,
-            Err(why) => {
-                count += 1;
-                if refusals.len() < REFUSALS_MAX {
-                    refusals.push(Refusal { row, why });
-                }
-            }
-        }
+        collector.push(read_row(row)?)?;
     }
-    match count {
-        0 => Ok(builder.finish()),
-        _ => Err(Fault::Rows { zone: name.to_owned(), refusals, count }),
-    }
+    collector.finish()
 }

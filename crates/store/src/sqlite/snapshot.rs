@@ -9,8 +9,8 @@ use zonefile::RecordBuf;
 use super::close::{ZoneRow, read_row};
 use super::open::Store;
 use super::version::{COLUMNS, newest, of_row};
-use crate::fault::{Fault, REFUSALS_MAX};
-use crate::read::What;
+use crate::fault::Fault;
+use crate::read::{Refused, What};
 use crate::row::{Reader, Refusal};
 use crate::version::{Kind, Version};
 
@@ -156,7 +156,7 @@ impl Snapshot<'_> {
     ) -> Result<(), E> {
         let row = ZoneRow::find(&self.transaction, zone)?.ok_or_else(|| Fault::NoZone(zone.to_owned()))?;
         let apex = apex_of(zone)?;
-        let (mut reader, mut refusals, mut count, mut records) = (Reader::of(&apex), Vec::new(), 0, 0);
+        let (mut reader, mut refused, mut records) = (Reader::of(&apex), Refused::default(), 0);
         for which in ["owner = ?2 AND type = 'SOA'", "NOT (owner = ?2 AND type = 'SOA')"] {
             let sql = format!("SELECT owner, type, ttl, rdata FROM record WHERE zone = ?1 AND {which}");
             let mut statement = self.transaction.prepare_cached(&sql).map_err(Fault::from)?;
@@ -165,12 +165,7 @@ impl Snapshot<'_> {
                 let row = read_row(row).map_err(Fault::from)?;
                 match reader.read(&row) {
                     Ok(record) => each(&record)?,
-                    Err(why) => {
-                        count += 1;
-                        if refusals.len() < REFUSALS_MAX {
-                            refusals.push(Refusal { row, why });
-                        }
-                    }
+                    Err(why) => refused.push(Refusal { row, why }),
                 }
                 records += 1;
             }
@@ -178,10 +173,7 @@ impl Snapshot<'_> {
                 return Err(Fault::NoSoa(zone.to_owned()).into());
             }
         }
-        match count {
-            0 => Ok(()),
-            _ => Err(Fault::Rows { zone: zone.to_owned(), refusals, count }.into()),
-        }
+        Ok(refused.none_of(zone)?)
     }
 }
 

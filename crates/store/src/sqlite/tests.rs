@@ -12,26 +12,26 @@ mod long;
 mod moment;
 mod opened;
 mod put;
-mod sequences;
+pub(crate) mod sequences;
 mod sql;
 mod trimmed;
 
 /// The time of all versions but those of `trimmed`.
 const AT: u64 = 1_795_305_601;
 
-const SOA: &str = "@ 60 SOA ns host 7 3600 600 86400 60\n@ 60 NS ns\nns 60 A 192.0.2.1\n";
+pub(crate) const SOA: &str = "@ 60 SOA ns host 7 3600 600 86400 60\n@ 60 NS ns\nns 60 A 192.0.2.1\n";
 
 /// A store in a folder of its own.
-struct Scratch {
+pub(crate) struct Scratch {
     folder: tempfile::TempDir,
-    store: Store,
+    pub(crate) store: Store,
 }
 
-fn name(text: &str) -> NameBuf {
+pub(crate) fn name(text: &str) -> NameBuf {
     NameBuf::from_text(text).unwrap()
 }
 
-fn contents_of(zone: &str, text: &str) -> Contents {
+pub(crate) fn contents_of(zone: &str, text: &str) -> Contents {
     let apex = name(zone);
     let mut builder = ContentsBuilder::new(&apex);
     for record in zonefile::records(text, &apex).unwrap() {
@@ -42,7 +42,7 @@ fn contents_of(zone: &str, text: &str) -> Contents {
 }
 
 /// All records of a zone as lines, sorted.
-fn lines(contents: &Contents) -> Vec<String> {
+pub(crate) fn lines(contents: &Contents) -> Vec<String> {
     let mut lines = Vec::new();
     for node in contents.nodes() {
         for set in node.rrsets() {
@@ -58,7 +58,7 @@ fn lines(contents: &Contents) -> Vec<String> {
 }
 
 impl Scratch {
-    fn new() -> Scratch {
+    pub(crate) fn new() -> Scratch {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::create(&folder.path().join("zones.db")).unwrap();
         Scratch { folder, store }
@@ -72,11 +72,11 @@ impl Scratch {
     }
 
     /// Another connection to it, as others have who know nothing of this crate.
-    fn sql(&self) -> Connection {
+    pub(crate) fn sql(&self) -> Connection {
         Connection::open(self.folder.path().join("zones.db")).unwrap()
     }
 
-    fn put(&mut self, zone: &str, text: &str) -> Result<Put, Fault> {
+    pub(crate) fn put(&mut self, zone: &str, text: &str) -> Result<Put, Fault> {
         self.put_at(zone, text, None)
     }
 
@@ -88,7 +88,7 @@ impl Scratch {
         Ok(put)
     }
 
-    fn versions(&self, zone: &str) -> Vec<Version> {
+    pub(crate) fn versions(&self, zone: &str) -> Vec<Version> {
         let mut versions = Vec::new();
         let mut push = |version: &Version| {
             versions.push(version.clone());
@@ -98,7 +98,7 @@ impl Scratch {
         versions
     }
 
-    fn changes(&self, version: i64) -> Vec<String> {
+    pub(crate) fn changes(&self, version: i64) -> Vec<String> {
         let mut changes = Vec::new();
         self.store
             .changes(version, &mut |what, row| {
@@ -113,7 +113,7 @@ impl Scratch {
     }
 
     /// Closes what is pending; all of it must go well.
-    fn close(&mut self) -> usize {
+    pub(crate) fn close(&mut self) -> usize {
         let closing = self.store.close_pending(None, AT).unwrap();
         assert!(closing.refused.is_empty(), "{:?}", closing.refused);
         closing.versions

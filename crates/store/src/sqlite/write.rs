@@ -12,7 +12,7 @@ use super::open::Store;
 use super::read::changes;
 use super::version::newest;
 use crate::fault::Fault;
-use crate::put::{CHANGED_MAX, OwnSoa, Put, each_row};
+use crate::put::{CHANGED_MAX, OwnSoa, Put, each_row, expect_mark};
 use crate::read::What;
 use crate::row::Row;
 use crate::version::{Kind, Meta, Version};
@@ -64,7 +64,7 @@ impl Writer<'_> {
             _ => {}
         }
         if let Some(expected) = expected {
-            self.expect_mark(&name, expected)?;
+            expect_mark(newest(&self.transaction, &name)?, &name, expected)?;
         }
         let database = &*self.transaction;
         let row = ZoneRow::find(database, &name)?;
@@ -127,17 +127,6 @@ impl Writer<'_> {
         let savepoint = self.transaction.savepoint()?;
         close(&savepoint, name, From::Anybody, &Meta { at, ..Meta::default() })?;
         Ok(savepoint.commit()?)
-    }
-
-    fn expect_mark(&self, name: &str, expected: &str) -> Result<(), Fault> {
-        match newest(&self.transaction, name)? {
-            Some(newest) if newest.mark == expected => Ok(()),
-            newest => {
-                let newest = newest.filter(|newest| newest.kind != Kind::Removed);
-                let serial = newest.as_ref().map(|newest| newest.serial);
-                Err(Fault::Moved { zone: name.to_owned(), serial, who: newest.and_then(|newest| newest.who) })
-            }
-        }
     }
 }
 

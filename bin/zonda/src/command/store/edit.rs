@@ -1,11 +1,10 @@
 //! `zonda store edit`
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
 
 use control::read::ZoneText;
 use control::text::{cannot, count};
-use store::{Meta, Put, Store, Version};
+use store::{Database, Meta, Put, Version};
 use wire::{Name, NameBuf};
 use zone::Contents;
 use zonefile::Buffers;
@@ -13,15 +12,15 @@ use zonefile::Buffers;
 use super::editor::Editor;
 use super::history::difference;
 use super::kept::Kept;
-use super::{Lines, meta, name, open, source, told, who};
+use super::{At, Lines, again, meta, name, open, source, who};
 use crate::command::checked::{Depth, write_records};
 use crate::command::{complain, print};
 
 /// Edit a zone as text in $VISUAL or $EDITOR: it is checked, the difference is shown, and committed if nobody changed the zone meanwhile.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// File with the store
-    store: PathBuf,
+    #[command(flatten)]
+    at: At,
     /// Name of the zone
     #[arg(value_parser = name)]
     zone: NameBuf,
@@ -37,18 +36,17 @@ pub struct Arguments {
 
 /// Edits; says whether all went well.
 pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
-    let Arguments { store: path, zone, .. } = arguments;
-    let mut store = open(path)?;
-    let closing = store.close_pending(Some(zone), super::now()).map_err(|fault| told(path, &fault))?;
+    let Arguments { at, zone, .. } = arguments;
+    let mut store = open(at)?;
+    let closing = store.close_pending(Some(zone), super::now()).map_err(|fault| at.told(&fault))?;
     if let Some(fault) = closing.refused.first() {
-        return Err(told(path, fault));
+        return Err(at.told(fault));
     }
-    let (contents, version) = store.contents(zone).map_err(|fault| told(path, &fault))?;
-    let version =
-        version.ok_or_else(|| vec![format!("{}: zone {zone}: it is not enabled", path.display())])?;
+    let (contents, version) = store.contents(zone).map_err(|fault| at.told(&fault))?;
+    let version = version.ok_or_else(|| vec![format!("{at}: zone {zone}: it is not enabled")])?;
     let (kept, file) = Kept::new(zone).map_err(|line| vec![line])?;
     let describe = |error: io::Error| vec![format!("{}: {}", kept.path().display(), cannot("write", &error))];
-    write_text(file, path, &version, &contents).map_err(describe)?;
+    write_text(file, at, &version, &contents).map_err(describe)?;
     drop(contents);
     let who = who();
     let meta = meta(&who, arguments.why.as_deref());
@@ -70,13 +68,13 @@ pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
 }
 
 /// The text that is edited. Comments are not kept, so that it says so.
-fn write_text(file: std::fs::File, path: &Path, version: &Version, contents: &Contents) -> io::Result<()> {
+fn write_text(file: std::fs::File, at: &At, version: &Version, contents: &Contents) -> io::Result<()> {
     let mut output = BufWriter::new(file);
     let Version { zone, serial, .. } = version;
     writeln!(
         output,
         "; Zone {zone} of {:?}, serial {serial}. A serial that is left alone becomes the next.",
-        path
+        at.to_string()
     )?;
     writeln!(output, "; Comments are not kept: why something changes is said with --why.")?;
     write_records(contents, &mut output)
@@ -100,8 +98,8 @@ enum Wish {
 
 impl Edit<'_> {
     /// Has the text edited until it is committed or left. Says whether it is of no use any more.
-    fn until_done(&self, store: &mut Store, kept: &Kept) -> Result<bool, Lines> {
-        let Arguments { store: path, zone, yes, depth, .. } = self.arguments;
+    fn until_done(&self, store: &mut Database, kept: &Kept) -> Result<bool, Lines> {
+        let Arguments { at, zone, yes, depth, .. } = self.arguments;
         loop {
             self.editor.run(kept.path())?;
             let text = match source::read(zone, kept.path(), depth, &mut Buffers::new()) {
@@ -115,13 +113,13 @@ impl Edit<'_> {
                     }
                 }
             };
-            if !self.show(store, &text).map_err(|fault| told(path, &fault))? {
+            if !self.show(store, &text).map_err(|fault| at.told(&fault))? {
                 print(&format!("zone {zone}: nothing differs\n"));
                 return Ok(true);
             }
             let wish = if *yes { Wish::Commit } else { ask("commit? [y/n, e to edit again] ", true) };
             match wish {
-                Wish::Commit => return self.commit(store, &text).map_err(|fault| told(path, &fault)),
+                Wish::Commit => return self.commit(store, &text).map_err(|fault| at.told(&fault)),
                 Wish::Again => {}
                 Wish::Leave => return Ok(false),
             }
@@ -129,7 +127,7 @@ impl Edit<'_> {
     }
 
     /// Shows what would be committed: it is done and taken back. Says whether anything differs.
-    fn show(&self, store: &mut Store, text: &ZoneText) -> Result<bool, store::Fault> {
+    fn show(&self, store: &mut Database, text: &ZoneText) -> Result<bool, store::Fault> {
         let mut writer = store.writer()?;
         let put = writer.put(&text.contents, Some(&self.version.mark), &self.meta)?;
         let Put::Made(version) = put else { return Ok(false) };
@@ -140,10 +138,13 @@ impl Edit<'_> {
         Ok(true)
     }
 
-    fn commit(&self, store: &mut Store, text: &ZoneText) -> Result<bool, store::Fault> {
-        let mut writer = store.writer()?;
-        let put = writer.put(&text.contents, Some(&self.version.mark), &self.meta)?;
-        writer.commit()?;
+    fn commit(&self, store: &mut Database, text: &ZoneText) -> Result<bool, store::Fault> {
+        let put = again(|| {
+            let mut writer = store.writer()?;
+            let put = writer.put(&text.contents, Some(&self.version.mark), &self.meta)?;
+            writer.commit()?;
+            Ok(put)
+        })?;
         let zone: &Name = &self.arguments.zone;
         Ok(print(&match put {
             Put::Made(version) => {

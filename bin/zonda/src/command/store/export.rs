@@ -1,17 +1,15 @@
 //! `zonda store export`
 
-use std::path::PathBuf;
-
 use wire::NameBuf;
 
-use super::{Lines, name, open_to_read, told};
+use super::{At, Lines, name, open_to_read};
 use crate::command::checked::print_records;
 
 /// Print a zone as `check-zone --print` does: in canonical order, one record a line.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// File with the store
-    store: PathBuf,
+    #[command(flatten)]
+    at: At,
     /// Name of the zone
     #[arg(value_parser = name)]
     zone: NameBuf,
@@ -19,11 +17,11 @@ pub struct Arguments {
 
 /// Prints; says whether all went well.
 pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
-    let Arguments { store: path, zone } = arguments;
-    let (mut store, is_fine) = open_to_read(path, Some(zone))?;
+    let Arguments { at, zone } = arguments;
+    let (mut store, is_fine) = open_to_read(at, Some(zone))?;
     if !is_fine {
         return Ok(false);
     }
-    let (contents, _) = store.contents(zone).map_err(|fault| told(path, &fault))?;
+    let (contents, _) = store.contents(zone).map_err(|fault| at.told(&fault))?;
     Ok(print_records(&contents))
 }

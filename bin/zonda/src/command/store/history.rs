@@ -1,22 +1,21 @@
 //! `zonda store history`
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 
 use control::text::count;
 use serde_json::{Value, json};
 use store::read::What;
 use store::version::Time;
-use store::{Fault, Kind, Store, Version};
+use store::{Database, Fault, Kind, Version};
 use wire::NameBuf;
 
-use super::{Lines, as_json, name, open_to_read, shown, told};
+use super::{At, Lines, as_json, name, open_to_read, shown};
 
 /// List the versions of a zone or of all, oldest first: serial, what it is, time, mark, who and why.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// File with the store
-    store: PathBuf,
+    #[command(flatten)]
+    at: At,
     /// Name of the zone; without one, those of all zones
     #[arg(value_parser = name)]
     zone: Option<NameBuf>,
@@ -30,8 +29,8 @@ pub struct Arguments {
 
 /// Lists; says whether all went well.
 pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
-    let (path, zone) = (&arguments.store, arguments.zone.as_deref());
-    let (store, is_fine) = open_to_read(path, zone)?;
+    let (at, zone) = (&arguments.at, arguments.zone.as_deref());
+    let (store, is_fine) = open_to_read(at, zone)?;
     let mut output = BufWriter::new(io::stdout().lock());
     let (mut written, mut versions) = (Ok(()), 0);
     store
@@ -42,9 +41,9 @@ pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
             }
             Ok(())
         })
-        .map_err(|fault| told(path, &fault))?;
+        .map_err(|fault| at.told(&fault))?;
     if let Some(zone) = zone.filter(|_| versions == 0) {
-        return Err(vec![format!("{}: zone {zone}: it has no versions", path.display())]);
+        return Err(vec![format!("{at}: zone {zone}: it has no versions")]);
     }
     match written.and_then(|()| output.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -56,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
 
 /// Writes what is to be said of a version. An object is made in memory; lines of what changed, which may be millions, are not.
 fn write(
-    store: &Store,
+    store: &Database,
     version: &Version,
     arguments: &Arguments,
     output: &mut impl Write,
@@ -83,7 +82,7 @@ fn write(
     Ok(written)
 }
 
-fn object(store: &Store, version: &Version, with_rows: bool) -> Result<Value, Fault> {
+fn object(store: &Database, version: &Version, with_rows: bool) -> Result<Value, Fault> {
     let mut object = as_json(version);
     if with_rows {
         let (mut removed, mut added) = (Vec::new(), Vec::new());

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 
 use control::text::{cannot, count};
 use control::wanted::{name_of_file, parse_argument};
-use store::{Put, Writer};
+use store::{Database, DatabaseWriter, Fault, Meta, Put};
 use wire::NameBuf;
 use zonefile::Buffers;
 
-use super::{Lines, Said, as_json, meta, open, source, told, who};
+use super::{At, Lines, Said, again, as_json, meta, open, source, who};
 use crate::command::checked::Depth;
 use crate::command::{complain, print};
 
 /// Put zone files into a store, all or none; what differs from a zone that is there becomes a version of it.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// File with the store
-    store: PathBuf,
+    #[command(flatten)]
+    at: At,
     /// Zones
     #[arg(value_name = "ORIGIN=FILE", value_parser = parse_argument, required_unless_present = "folder")]
     zones: Vec<(NameBuf, PathBuf)>,
@@ -42,16 +42,31 @@ fn pattern(text: &str) -> Result<String, String> {
 
 /// Imports; says whether all went well.
 pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
-    let path = &arguments.store;
+    let at = &arguments.at;
     let zones = zones(arguments)?;
-    let (mut store, mut buffers, who) = (open(path)?, Buffers::new(), who());
+    let (mut store, mut buffers, who) = (open(at)?, Buffers::new(), who());
     let meta = meta(&who, arguments.said.why.as_deref());
+    let made = again(|| put_all(arguments, &zones, &mut store, &mut buffers, &meta));
+    match made.map_err(|fault| at.told(&fault))? {
+        Some(made) => Ok(print(&say(&made, arguments.said.json))),
+        None => Err(vec![format!("{at}: nothing was changed")]),
+    }
+}
+
+/// Puts all zones in. `None`: what keeps them out was said.
+fn put_all<'z>(
+    arguments: &Arguments,
+    zones: &'z [(NameBuf, PathBuf)],
+    store: &mut Database,
+    buffers: &mut Buffers,
+    meta: &Meta<'_>,
+) -> Result<Option<Vec<(&'z NameBuf, Put)>>, Fault> {
     let mut made: Vec<(&NameBuf, Put)> = Vec::with_capacity(zones.len());
     // Others may write until the first zone is read and found right.
-    let mut writer: Option<Writer<'_>> = None;
-    let (mut waiting, mut is_fine) = (Some(&mut store), true);
-    for (name, file) in &zones {
-        let text = match source::read(name, file, &arguments.depth, &mut buffers) {
+    let mut writer: Option<DatabaseWriter<'_>> = None;
+    let (mut waiting, mut is_fine) = (Some(store), true);
+    for (name, file) in zones {
+        let text = match source::read(name, file, &arguments.depth, buffers) {
             Ok(text) => text,
             Err(lines) => {
                 complain(lines.iter().map(String::as_str));
@@ -64,25 +79,25 @@ pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
             continue;
         }
         if let Some(store) = waiting.take() {
-            writer = Some(store.writer().map_err(|fault| told(path, &fault))?);
+            writer = Some(store.writer()?);
         }
         let Some(writer) = &mut writer else { continue };
-        match writer.put(&text.contents, None, &meta) {
+        match writer.put(&text.contents, None, meta) {
             Ok(put) => made.push((name, put)),
             Err(fault) if fault.is_of_zone() => {
-                complain(told(path, &fault).iter().map(String::as_str));
+                complain(arguments.at.told(&fault).iter().map(String::as_str));
                 is_fine = false;
             }
-            Err(fault) => return Err(told(path, &fault)),
+            Err(fault) => return Err(fault),
         }
     }
     if !is_fine {
-        return Err(vec![format!("{}: nothing was changed", path.display())]);
+        return Ok(None);
     }
     if let Some(writer) = writer {
-        writer.commit().map_err(|fault| told(path, &fault))?;
+        writer.commit()?;
     }
-    Ok(print(&say(&made, arguments.said.json)))
+    Ok(Some(made))
 }
 
 fn say(made: &[(&NameBuf, Put)], as_objects: bool) -> String {

@@ -8,7 +8,7 @@ use super::*;
 
 /// What somebody does. Owners, addresses and TTLs are of a few, so that they meet.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Insert(u8, u8, u8),
     Replace(u8, u8, u8),
     Delete(u8),
@@ -22,7 +22,7 @@ enum Step {
     Close,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let few = || 0..4u8;
     prop_oneof![
         4 => (few(), few(), few()).prop_map(|(a, b, c)| Step::Insert(a, b, c)),
@@ -102,7 +102,7 @@ impl Twin {
     }
 }
 
-fn text(records: &[(u8, u8, u8)]) -> String {
+pub(crate) fn text(records: &[(u8, u8, u8)]) -> String {
     // One TTL for one record: of two lines the reader would take the first.
     let records: BTreeMap<_, _> =
         records.iter().map(|(owner, address, ttl)| ((owner, address), ttl)).collect();
@@ -110,7 +110,7 @@ fn text(records: &[(u8, u8, u8)]) -> String {
     format!("{SOA}{}", lines.collect::<String>())
 }
 
-fn act(scratch: &mut Scratch, step: &Step) {
+pub(crate) fn act(scratch: &mut Scratch, step: &Step) {
     let sql = scratch.sql();
     let run = |statement: String| {
         // Some are refused, such as a second row of one record: then nothing has happened.

@@ -1,0 +1,187 @@
+//! A connection: statements one after the other, each within a limit of time.
+//!
+//! The client is one of a runtime, which runs only while a statement is waited for. The server is told the limit as well, and ends what takes longer; where no
+//! word comes from it either, the connection is given up.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::future::Future;
+use std::io::Cursor;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::SinkExt;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, CopyInSink, Error, NoTls, Row, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::target::{CONNECT_MAX, Target};
+use super::tls;
+use crate::fault::Fault;
+
+/// What a server that ends a statement may take to say so.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a lock is waited for, as a writer of SQLite waits.
+const LOCK_WAIT: Duration = crate::sqlite::open::WAIT_MAX;
+
+pub(super) type Parameters<'p> = &'p [&'p (dyn ToSql + Sync)];
+
+pub(super) struct Link {
+    // Before the runtime, whose it is.
+    client: Client,
+    runtime: Runtime,
+    limit: Duration,
+    /// Statements that the server has parsed, by their text.
+    statements: RefCell<HashMap<&'static str, Statement>>,
+}
+
+impl Link {
+    /// Connects. `limit`: for each statement.
+    pub(super) fn open(target: &Target, limit: Duration) -> Result<Link, Fault> {
+        let away = |error: std::io::Error| Fault::File("start a client", error);
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(away)?;
+        let tls = target.roots.as_deref().map(tls::connector).transpose()?;
+        // Of each host: a server that takes a connection and says nothing is given up, too.
+        let hosts = u32::try_from(target.config.get_hosts().len()).unwrap_or(u32::MAX);
+        let connected = runtime
+            .block_on(async { timeout(CONNECT_MAX.saturating_mul(hosts), connect(target, tls)).await });
+        let client = connected
+            .map_err(|_| Fault::Away(format!("no word from it for {} s", CONNECT_MAX.as_secs())))??;
+        let link = Link { client, runtime, limit, statements: RefCell::default() };
+        link.batch(&format!(
+            "SET statement_timeout = {}; SET lock_timeout = {}; SET client_min_messages = error;
+             SET search_path = pg_catalog, pg_temp; SET jit = off; SET DateStyle = ISO; SET TimeZone = 'UTC'",
+            limit.as_millis(),
+            LOCK_WAIT.min(limit).as_millis(),
+        ))?;
+        Ok(link)
+    }
+
+    fn wait<T>(&self, act: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
+        match self.runtime.block_on(async { timeout(self.limit + GRACE, act).await }) {
+            Ok(done) => Ok(done?),
+            Err(_) => {
+                Err(Fault::Away(format!("no word from the server for {} s", (self.limit + GRACE).as_secs())))
+            }
+        }
+    }
+
+    /// Statements without parameters; rows are of no use.
+    pub(super) fn batch(&self, sql: &str) -> Result<(), Fault> {
+        self.wait(self.client.batch_execute(sql))
+    }
+
+    /// A transaction that begins so, around what is done.
+    pub(super) fn within<T, E: From<Fault>>(
+        &self,
+        begin: &str,
+        act: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let done = self.batch(begin).map_err(E::from).and_then(|()| act());
+        match done {
+            Ok(_) => self.batch("COMMIT")?,
+            // If that fails the connection is of no use, and its end is the end of the transaction.
+            Err(_) => drop(self.batch("ROLLBACK")),
+        }
+        done
+    }
+
+    pub(super) fn query(&self, sql: &'static str, parameters: Parameters<'_>) -> Result<Vec<Row>, Fault> {
+        let statement = self.prepared(sql)?;
+        self.wait(self.client.query(&statement, parameters))
+    }
+
+    /// One that is made at run time, and not kept.
+    pub(super) fn query_once(&self, sql: &str, parameters: Parameters<'_>) -> Result<Vec<Row>, Fault> {
+        self.wait(self.client.query(sql, parameters))
+    }
+
+    pub(super) fn query_opt(
+        &self,
+        sql: &'static str,
+        parameters: Parameters<'_>,
+    ) -> Result<Option<Row>, Fault> {
+        Ok(self.query(sql, parameters)?.into_iter().next())
+    }
+
+    /// How many rows it was.
+    pub(super) fn execute(&self, sql: &'static str, parameters: Parameters<'_>) -> Result<u64, Fault> {
+        let statement = self.prepared(sql)?;
+        self.wait(self.client.execute(&statement, parameters))
+    }
+
+    fn prepared(&self, sql: &'static str) -> Result<Statement, Fault> {
+        if let Some(statement) = self.statements.borrow().get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.wait(self.client.prepare(sql))?;
+        self.statements.borrow_mut().insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    /// Begins to copy rows in.
+    pub(super) fn copy(&self, sql: &str) -> Result<Copying<'_>, Fault> {
+        let sink = self.wait(self.client.copy_in(sql))?;
+        Ok(Copying { link: self, sink: Box::pin(sink), buffer: Vec::with_capacity(COPIED_OCTETS) })
+    }
+}
+
+/// A client, whose connection is at work whenever the runtime is. What it ends by is known by the statements that fail.
+async fn connect(target: &Target, tls: Option<MakeRustlsConnect>) -> Result<Client, Error> {
+    match tls {
+        Some(tls) => {
+            let (client, connection) = target.config.connect(tls).await?;
+            tokio::spawn(async move { drop(connection.await) });
+            Ok(client)
+        }
+        None => {
+            let (client, connection) = target.config.connect(NoTls).await?;
+            tokio::spawn(async move { drop(connection.await) });
+            Ok(client)
+        }
+    }
+}
+
+/// Octets that are sent at once.
+const COPIED_OCTETS: usize = 64 << 10;
+
+/// Rows on their way into a table. Dropped, nothing has come.
+pub(super) struct Copying<'l> {
+    link: &'l Link,
+    sink: Pin<Box<CopyInSink<Cursor<Vec<u8>>>>>,
+    buffer: Vec<u8>,
+}
+
+impl Copying<'_> {
+    /// Adds a row of these columns, which have neither tabs nor ends of lines.
+    pub(super) fn push(&mut self, columns: &[&str]) -> Result<(), Fault> {
+        for (number, column) in columns.iter().enumerate() {
+            if number > 0 {
+                self.buffer.push(b'\t');
+            }
+            for octet in column.bytes() {
+                debug_assert!((b' '..=b'~').contains(&octet), "rows are of printable ASCII");
+                if octet == b'\\' {
+                    self.buffer.push(b'\\');
+                }
+                self.buffer.push(octet);
+            }
+        }
+        self.buffer.push(b'\n');
+        if self.buffer.len() < COPIED_OCTETS { Ok(()) } else { self.send() }
+    }
+
+    fn send(&mut self) -> Result<(), Fault> {
+        let rows = std::mem::replace(&mut self.buffer, Vec::with_capacity(COPIED_OCTETS));
+        self.link.wait(self.sink.send(Cursor::new(rows)))
+    }
+
+    /// Waits until all rows are there; how many.
+    pub(super) fn finish(mut self) -> Result<u64, Fault> {
+        self.send()?;
+        self.link.wait(self.sink.as_mut().finish())
+    }
+}

@@ -1,0 +1,268 @@
+//! Who follows a store sees each version once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::postgres::look::{HEADS_MAX, Told};
+
+fn zones_of(store: &Store, seen: &mut look::Seen) -> Vec<String> {
+    let (now, mut zones) = store.look(Some(seen)).unwrap();
+    *seen = now;
+    zones.sort();
+    zones
+}
+
+#[test]
+fn a_look_finds_what_was_committed_since() {
+    let bed = Bed::with_zone();
+    let follower = Store::open(&target(&bed.database), Access::Read).unwrap();
+    let (mut seen, zones) = follower.look(None).unwrap();
+    assert!(zones.is_empty());
+    assert!(zones_of(&follower, &mut seen).is_empty());
+    // One that stays open while others come and go.
+    let long = other(&bed.database);
+    long.link.batch("BEGIN; INSERT INTO zonda.zone (name) VALUES ('long.'); INSERT INTO zonda.record SELECT id, name, 'SOA', 60, 'ns. host. 1 2 3 4 5' FROM zonda.zone WHERE name = 'long.'").unwrap();
+    bed.database.sql("UPDATE zonda.record SET ttl = 5");
+    assert_eq!(zones_of(&follower, &mut seen), ["example."]);
+    assert!(zones_of(&follower, &mut seen).is_empty());
+    bed.database.sql("BEGIN; UPDATE zonda.record SET ttl = 6; ROLLBACK");
+    bed.database.sql(
+        "BEGIN; UPDATE zonda.record SET ttl = 6; SAVEPOINT one; UPDATE zonda.record SET ttl = 7; COMMIT",
+    );
+    assert_eq!(zones_of(&follower, &mut seen), ["example."]);
+    long.link.batch("COMMIT").unwrap();
+    assert_eq!(zones_of(&follower, &mut seen), ["long."]);
+    bed.database.sql("DELETE FROM zonda.zone");
+    assert_eq!(zones_of(&follower, &mut seen), ["example.", "long."]);
+    assert!(zones_of(&follower, &mut seen).is_empty());
+    // Another connection is told to read the whole list.
+    let another = Store::open(&target(&bed.database), Access::Read).unwrap();
+    let (now, zones) = another.look(Some(&seen)).unwrap();
+    assert!(zones.is_empty());
+    assert_ne!(now.server, seen.server);
+    assert_eq!(now.server.started, seen.server.started);
+}
+
+#[test]
+fn the_whole_list_by_pages() {
+    let bed = Bed::new();
+    let count = HEADS_MAX + 7;
+    bed.database.sql(&format!(
+        "BEGIN; INSERT INTO zonda.zone (name) SELECT 'z' || n || '.test.' FROM generate_series(1, {count}) n;
+         INSERT INTO zonda.record SELECT id, name, 'SOA', 60, 'ns. host. 1 2 3 4 5' FROM zonda.zone; COMMIT;"
+    ));
+    bed.database.sql("DELETE FROM zonda.zone WHERE name = 'z5.test.'");
+    bed.database.sql("UPDATE zonda.record SET ttl = 5 WHERE owner LIKE 'z1%'");
+    let first = bed.store.heads("").unwrap();
+    assert_eq!(first.len(), HEADS_MAX);
+    assert!(first.windows(2).all(|pair| pair[0].zone < pair[1].zone));
+    let second = bed.store.heads(&first.last().unwrap().zone).unwrap();
+    assert_eq!(second.len(), 7);
+    assert!(bed.store.heads(&second.last().unwrap().zone).unwrap().is_empty());
+    let all: Vec<_> = first.into_iter().chain(second).collect();
+    for head in &all {
+        assert_eq!(head.is_removed, head.zone == "z5.test.");
+        assert_eq!(head.serial, if head.zone.starts_with("z1") { 2 } else { 1 }, "{}", head.zone);
+        assert_eq!(head.mark.len(), 32);
+    }
+}
+
+/// What is told, as lines.
+fn told(store: &Store, asked: &[(&str, Option<&str>)]) -> Vec<String> {
+    let mut lines = Vec::new();
+    store
+        .fetch::<Fault>(asked, &mut |told| {
+            lines.push(match told {
+                Told::Version(version, leads_on) => {
+                    format!("{} {} {} {leads_on}", version.zone, version.serial, version.kind.word())
+                }
+                Told::Changed(what, record) => {
+                    let mut line = Vec::new();
+                    zonefile::print::line(&record.owner, record.ttl, record.rtype, &record.rdata, &mut line);
+                    let sign = if what == What::Added { '+' } else { '-' };
+                    format!("{sign}{}", String::from_utf8(line).unwrap().trim_end())
+                }
+                Told::Unfit(refusal) => format!("unfit {refusal}"),
+            });
+            Ok(())
+        })
+        .unwrap();
+    lines
+}
+
+#[test]
+fn many_zones_at_once() {
+    let mut bed = Bed::with_zone();
+    bed.put("b.test.", &SOA.replace("7 3600", "70 3600")).unwrap();
+    bed.put("c.test.", SOA).unwrap();
+    let mark = |bed: &Bed, zone: &str| bed.versions(zone).pop().unwrap().mark;
+    let (a, b, c) = (mark(&bed, "example."), mark(&bed, "b.test."), mark(&bed, "c.test."));
+    bed.database.sql("UPDATE zonda.record SET ttl = 5 WHERE owner = 'ns.example.'");
+    bed.database.sql("UPDATE zonda.record SET ttl = 6 WHERE owner IN ('ns.example.', 'ns.b.test.')");
+    bed.database.sql("INSERT INTO zonda.record SELECT id, 'x.b.test.', 'AAAA', 60, '2001:DB8::1' FROM zonda.zone WHERE name = 'b.test.'");
+    let unknown = "00000000000000000000000000000000";
+    let asked = [
+        ("example.", Some(&*a)),
+        ("b.test.", Some(&b)),
+        ("c.test.", Some(&c)),
+        ("no.", None),
+        ("no.", Some(unknown)),
+    ];
+    assert_eq!(
+        told(&bed.store, &asked),
+        [
+            "b.test. 71 change true",
+            "-b.test. 60 IN SOA ns.b.test. host.b.test. 70 3600 600 86400 60",
+            "-ns.b.test. 60 IN A 192.0.2.1",
+            "+b.test. 60 IN SOA ns.b.test. host.b.test. 71 3600 600 86400 60",
+            "+ns.b.test. 6 IN A 192.0.2.1",
+            "b.test. 72 change true",
+            "-b.test. 60 IN SOA ns.b.test. host.b.test. 71 3600 600 86400 60",
+            "+b.test. 60 IN SOA ns.b.test. host.b.test. 72 3600 600 86400 60",
+            "unfit x.b.test. AAAA \"2001:DB8::1\": rdata: there is one text for it: 2001:db8::1",
+            "example. 8 change true",
+            "-example. 60 IN SOA ns.example. host.example. 7 3600 600 86400 60",
+            "-ns.example. 60 IN A 192.0.2.1",
+            "+example. 60 IN SOA ns.example. host.example. 8 3600 600 86400 60",
+            "+ns.example. 5 IN A 192.0.2.1",
+            "example. 9 change true",
+            "-example. 60 IN SOA ns.example. host.example. 8 3600 600 86400 60",
+            "-ns.example. 5 IN A 192.0.2.1",
+            "+example. 60 IN SOA ns.example. host.example. 9 3600 600 86400 60",
+            "+ns.example. 6 IN A 192.0.2.1",
+        ]
+    );
+    bed.database.sql("DELETE FROM zonda.zone WHERE name = 'c.test.'");
+    let asked = [("example.", Some(unknown)), ("b.test.", None), ("c.test.", Some(&*c))];
+    assert_eq!(
+        told(&bed.store, &asked),
+        ["b.test. 72 change false", "c.test. 7 removed true", "example. 9 change false"]
+    );
+}
+
+#[test]
+fn all_records_of_one_moment() {
+    let mut bed = Bed::with_zone();
+    bed.database.sql("INSERT INTO zonda.record SELECT id, 'h' || n || '.example.', 'A', 60, '192.0.2.1' FROM zonda.zone, generate_series(1, 25000) n");
+    let records = |bed: &Bed, zone: &str| {
+        let (mut serial, mut types) = (0, Vec::new());
+        bed.store.records::<Fault>(
+            zone,
+            &mut |version| {
+                serial = version.serial;
+                Ok(())
+            },
+            &mut |record| {
+                types.push(record.rtype);
+                Ok(())
+            },
+        )?;
+        Ok::<_, Fault>((serial, types))
+    };
+    let (serial, types) = records(&bed, "example.").unwrap();
+    assert_eq!((serial, types.len(), types[0]), (8, 25_003, wire::iana::rtype::SOA));
+    assert!(matches!(records(&bed, "no."), Err(Fault::NoZone(_))));
+    bed.put("b.test.", SOA).unwrap();
+    bed.database.sql("INSERT INTO zonda.record SELECT id, 'x.b.test.', 'AAAA', 60, '2001:DB8::1' FROM zonda.zone WHERE name = 'b.test.'");
+    assert!(matches!(records(&bed, "b.test."), Err(Fault::Rows { count: 1, .. })));
+}
+
+/// Eight who write transactions of any length, some of them rolled back, while one looks: it sees each version once, each zone's in order, and what changed adds
+/// up to what is there.
+#[test]
+fn each_version_is_seen_once() {
+    const WRITERS: u32 = 8;
+    const TRANSACTIONS: u32 = 40;
+    let bed = Bed::new();
+    bed.database.sql(
+        "BEGIN; INSERT INTO zonda.zone (name) SELECT 'z' || n || '.test.' FROM generate_series(0, 4) n;
+         INSERT INTO zonda.record SELECT id, name, 'SOA', 60, 'ns. host. 1 2 3 4 5' FROM zonda.zone; COMMIT",
+    );
+    let follower = Store::open(&target(&bed.database), Access::Read).unwrap();
+    let (mut seen, _) = follower.look(None).unwrap();
+    let mut known: BTreeMap<String, String> =
+        follower.heads("").unwrap().into_iter().map(|head| (head.zone, head.mark)).collect();
+    let (mut told, mut records): (Vec<i64>, BTreeMap<String, i64>) = Default::default();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|number| {
+                let store = other(&bed.database);
+                scope.spawn(move || {
+                    for turn in 0..TRANSACTIONS {
+                        // Numbers that look like chance and are the same each time.
+                        let chance = (number * TRANSACTIONS + turn).wrapping_mul(2_654_435_761) >> 8;
+                        let (zone, sleep) = (chance % 5, (chance / 5) % 7);
+                        let end = if chance % 4 == 0 { "ROLLBACK" } else { "COMMIT" };
+                        let insert = |zone: u32, host: String| {
+                            format!("INSERT INTO zonda.record SELECT id, '{host}.' || name, 'A', 60, '192.0.2.1' FROM zonda.zone WHERE name = 'z{zone}.test.'")
+                        };
+                        let host = format!("w{number}t{turn}");
+                        let sql = format!(
+                            "BEGIN; SELECT zonda.lock('z{zone}.test.'); {}; SAVEPOINT one; {}; ROLLBACK TO one; SELECT pg_sleep(0.00{sleep}); {}; {end}",
+                            insert(zone, host.clone()),
+                            insert(zone, format!("{host}x")),
+                            insert(zone, format!("{host}y")),
+                        );
+                        store.link.batch(&sql).unwrap();
+                    }
+                })
+            })
+            .collect();
+        let is_over = &is_over;
+        scope.spawn(move || {
+            for writer in writers {
+                writer.join().unwrap();
+            }
+            is_over.store(true, Ordering::SeqCst);
+        });
+        loop {
+            let is_last = is_over.load(Ordering::SeqCst);
+            let zones = zones_of(&follower, &mut seen);
+            let asked: Vec<(&str, Option<&str>)> =
+                zones.iter().map(|zone| (&**zone, known.get(zone).map(|mark| &**mark))).collect();
+            let mut news = BTreeMap::new();
+            follower
+                .fetch::<Fault>(&asked, &mut |news_of| {
+                    match news_of {
+                        Told::Version(version, leads_on) => {
+                            assert!(leads_on, "a mark that is gone");
+                            told.push(version.id);
+                            news.insert(version.zone.clone(), version.mark.clone());
+                        }
+                        Told::Changed(what, record) => {
+                            let zone = record.owner.to_string();
+                            let zone = zone.split_once('.').map_or("", |(_, zone)| zone).to_owned();
+                            *records.entry(zone).or_default() += if what == What::Added { 1 } else { -1 };
+                        }
+                        Told::Unfit(refusal) => panic!("{refusal}"),
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            // A zone is told of because something of it is new; a fetch of the look before may have had it already.
+            known.extend(news);
+            if is_last {
+                break;
+            }
+        }
+    });
+    let mut expected: Vec<i64> = Vec::new();
+    bed.store
+        .versions(None, &mut |version| {
+            expected.push(version.id);
+            Ok(())
+        })
+        .unwrap();
+    told.sort_unstable();
+    assert_eq!(told, expected[5..]);
+    for zone in 0..5 {
+        let count: i64 = bed
+            .database
+            .sql(&format!("SELECT count(*) FROM zonda.record WHERE owner LIKE 'w%.z{zone}.test.'"))
+            .parse()
+            .unwrap();
+        assert_eq!(records.get(&format!("z{zone}.test.")).copied().unwrap_or_default(), count);
+    }
+}

@@ -1,0 +1,109 @@
+//! Databases that are no store, or one of before, later or elsewhere.
+
+use super::*;
+
+#[test]
+fn what_is_no_store() {
+    let database = Scratch::new();
+    let open = |access| Store::open(&target(&database), access).map(|_| ()).unwrap_err();
+    assert!(matches!(open(Access::Read), Fault::NotAStore));
+    database.sql("CREATE SCHEMA zonda");
+    assert!(matches!(open(Access::Read), Fault::NotAStore));
+    assert!(matches!(Store::create(&target(&database)).map(|_| ()), Err(Fault::Exists)));
+    database.sql("CREATE TABLE zonda.store (number integer)");
+    assert!(matches!(open(Access::Write), Fault::NotAStore));
+    database.sql("DROP SCHEMA zonda CASCADE");
+    let store = Store::create(&target(&database)).unwrap();
+    assert_eq!(store.identity().len(), 32);
+    assert_eq!(Store::open(&target(&database), Access::Read).unwrap().identity(), store.identity());
+    // By TCP as well.
+    Store::open(&Target::parse(&database.tcp_address()).unwrap(), Access::Write).unwrap();
+    // Of a later program.
+    database.sql("UPDATE zonda.store SET written_by = 9");
+    assert!(Store::open(&target(&database), Access::Read).is_ok());
+    assert!(matches!(open(Access::Write), Fault::NotOurs { written_by: 9 }));
+    database.sql("UPDATE zonda.store SET readable_from = 8");
+    assert!(matches!(open(Access::Read), Fault::TooNew { written_by: 9, readable_from: 8 }));
+}
+
+#[test]
+fn who_may_not_or_is_not_there() {
+    let database = Scratch::new();
+    Store::create(&target(&database)).unwrap();
+    let fault =
+        |address: &str| Store::open(&Target::parse(address).unwrap(), Access::Read).map(|_| ()).unwrap_err();
+    let nobody = fault(&database.address_of("nobody-of-that-name"));
+    assert!(matches!(&nobody, Fault::Away(said) if said.contains("nobody-of-that-name")), "{nobody:?}");
+    let nowhere = fault("postgres://me@%2Fno%2Fsuch%2Ffolder/dns");
+    assert!(
+        matches!(&nowhere, Fault::Away(said) if said.to_lowercase().contains("no such file")),
+        "{nowhere:?}"
+    );
+    let closed = fault("postgres://me@127.0.0.1:1/dns");
+    assert!(matches!(&closed, Fault::Away(said) if said.to_lowercase().contains("refused")), "{closed:?}");
+    // A server without TLS is not taken for one that proved who it is.
+    let plain = database.tcp_address() + "?sslmode=verify-full";
+    let plain = fault(&plain);
+    assert!(matches!(&plain, Fault::Away(said) if said.contains("TLS")), "{plain:?}");
+    // Who only reads changes nothing.
+    let mut store = Store::open(&target(&database), Access::Read).unwrap();
+    let mut writer = store.writer().unwrap();
+    let fault = writer.put(&contents_of("example.", SOA), None, &Meta::default()).unwrap_err();
+    assert!(matches!(&fault, Fault::Postgres { code, .. } if code == "25006"), "{fault:?}");
+}
+
+/// A copy says that it is one, and is the store after `adopt`: with all versions, and no new one.
+#[test]
+fn a_copy_is_adopted() {
+    let mut bed = Bed::with_zone();
+    for ttl in 1..4 {
+        bed.database.sql(&format!("UPDATE zonda.record SET ttl = {ttl} WHERE type = 'A'"));
+    }
+    let copy = bed.database.restored();
+    let open = |access| Store::open(&target(&copy), access).map(|_| ());
+    for access in [Access::Read, Access::Write] {
+        assert!(matches!(open(access), Err(Fault::Elsewhere { noted, found }) if noted != found));
+    }
+    let adopted = Store::adopt(&target(&copy)).unwrap();
+    assert_eq!(adopted.identity(), bed.store.identity());
+    open(Access::Write).unwrap();
+    let mut copy = Bed { database: copy, store: adopted };
+    assert_eq!(copy.versions("example."), bed.versions("example."));
+    assert_eq!(copy.lines("example."), bed.lines("example."));
+    // Both go on alike, with marks of their own.
+    for bed in [&bed, &copy] {
+        bed.database.sql("UPDATE zonda.record SET ttl = 9 WHERE type = 'A'");
+        assert_eq!(bed.after("example.", 4), [(Kind::Change, 11)]);
+    }
+    let (one, other) = (bed.versions("example.").pop().unwrap(), copy.versions("example.").pop().unwrap());
+    assert_eq!(one.id, other.id);
+    assert_ne!(one.mark, other.mark);
+    // One that was adopted already is as it was.
+    Store::adopt(&target(&bed.database)).unwrap();
+}
+
+/// A statement that takes too long is ended by the server, and the connection is of use after it.
+#[test]
+fn a_statement_that_takes_too_long() {
+    let bed = Bed::with_zone();
+    let store =
+        Store::open_within(&target(&bed.database), Access::Write, std::time::Duration::from_millis(300))
+            .unwrap();
+    let fault = store.link.batch("SELECT pg_sleep(20)").unwrap_err();
+    assert!(matches!(&fault, Fault::Postgres { code, .. } if code == "57014"), "{fault:?}");
+    store.link.batch("SELECT 1").unwrap();
+}
+
+/// NOTIFY is sent by who wants it.
+#[test]
+fn who_waits_is_woken() {
+    let bed = Bed::with_zone();
+    let listen = |more: &str| {
+        bed.database.sql(&format!(
+            "LISTEN zonda; COMMIT; {more} UPDATE zonda.record SET ttl = ttl + 1 WHERE type = 'A'; COMMIT"
+        ))
+    };
+    assert!(!listen("").contains("zonda"));
+    bed.database.sql("UPDATE zonda.store SET notify = true");
+    assert!(listen("BEGIN;").contains("notification \"zonda\""), "{}", listen("BEGIN;"));
+}

@@ -1,0 +1,234 @@
+//! A server of PostgreSQL in a scratch folder, for tests: shared by those that run at the same time, each with a database of its own. The tests of `tests/operator`
+//! have this file, too.
+
+// Each of the two uses what it needs of it.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+/// A user without rights: the server does not start as root.
+const NOBODY: &str = "65534";
+
+/// Its superuser.
+pub const USER: &str = "owner";
+
+/// How long it may take to start.
+const START_MAX: Duration = Duration::from_secs(30);
+
+struct Server {
+    folder: tempfile::TempDir,
+    port: u16,
+    process: Child,
+}
+
+/// The one of this process while a test uses it.
+static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+
+/// Numbers of databases.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A database without anything in it.
+pub struct Scratch {
+    server: Arc<Server>,
+    name: String,
+}
+
+impl Server {
+    fn start() -> Server {
+        let folder = tempfile::Builder::new().prefix("zonda-pg-").tempdir().expect("a folder");
+        let is_root = std::fs::metadata("/proc/self")
+            .map(|me| std::os::unix::fs::MetadataExt::uid(&me))
+            .expect("a process")
+            == 0;
+        if is_root {
+            let nobody = NOBODY.parse().ok();
+            std::os::unix::fs::chown(folder.path(), nobody, nobody).expect("a folder of nobody's");
+        }
+        let data = folder.path().join("data");
+        let made = Server::command("initdb", is_root)
+            .args([
+                "--auth=trust",
+                "--no-sync",
+                "--encoding=UTF8",
+                "--locale=C",
+                "--username",
+                USER,
+                "--pgdata",
+            ])
+            .arg(&data)
+            .stdout(Stdio::null())
+            .status()
+            .expect("initdb starts (tests/setup.sh installs it)");
+        assert!(made.success());
+        // Free a moment ago: nobody else takes it but by chance.
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|socket| socket.local_addr())
+            .expect("a port")
+            .port();
+        let process = Server::command("postgres", is_root)
+            .arg("-D")
+            .arg(&data)
+            .arg("-k")
+            .arg(folder.path())
+            // As fast as may be: nothing of it outlives the test.
+            .args([
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &port.to_string(),
+                "-F",
+                "-c",
+                "log_min_messages=fatal",
+                "-c",
+                "wal_level=minimal",
+                "-c",
+                "max_wal_senders=0",
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("postgres starts");
+        let server = Server { folder, port, process };
+        let begun = Instant::now();
+        while !server.psql("postgres", "SELECT 1").0 {
+            assert!(begun.elapsed() < START_MAX, "the server does not answer");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        server
+    }
+
+    fn command(name: &str, is_root: bool) -> Command {
+        let path = program(name);
+        if !is_root {
+            return Command::new(path);
+        }
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(path);
+        command
+    }
+
+    /// Whether all went well, and what came.
+    fn psql(&self, database: &str, sql: &str) -> (bool, String) {
+        let output = Command::new(program("psql"))
+            .args([
+                "--no-psqlrc",
+                "--quiet",
+                "--tuples-only",
+                "--no-align",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "--username",
+                USER,
+                "--host",
+            ])
+            .arg(self.folder.path())
+            .args(["--port", &self.port.to_string(), "--dbname", database, "--command", sql])
+            .output()
+            .expect("psql starts (tests/setup.sh installs it)");
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).trim_end().to_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // What PostgreSQL calls fast: connections are ended.
+        let _ = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
+        let _ = self.process.wait();
+    }
+}
+
+/// A program of PostgreSQL, where Debian has it or on the path: the newest.
+fn program(name: &str) -> PathBuf {
+    let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin").join(name)))
+        .filter(|path| path.exists())
+        .collect();
+    found.sort();
+    found.pop().unwrap_or_else(|| name.into())
+}
+
+impl Scratch {
+    /// One of a server that is started for it if there is none.
+    pub fn new() -> Scratch {
+        let server = {
+            let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            shared.upgrade().unwrap_or_else(|| {
+                let server = Arc::new(Server::start());
+                *shared = Arc::downgrade(&server);
+                server
+            })
+        };
+        let scratch = Scratch { server, name: format!("d{}", COUNT.fetch_add(1, Ordering::Relaxed)) };
+        let (is_fine, said) = scratch.server.psql("postgres", &format!("CREATE DATABASE {}", scratch.name));
+        assert!(is_fine, "{said}");
+        scratch
+    }
+
+    /// Its address, by the Unix socket.
+    pub fn address(&self) -> String {
+        self.address_of(USER)
+    }
+
+    /// The same for another user.
+    pub fn address_of(&self, user: &str) -> String {
+        let folder = self.folder().display().to_string().replace('/', "%2F");
+        format!("postgres://{user}@{folder}:{}/{}", self.server.port, self.name)
+    }
+
+    /// Its address by TCP.
+    pub fn tcp_address(&self) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{}", self.server.port, self.name)
+    }
+
+    fn folder(&self) -> &Path {
+        self.server.folder.path()
+    }
+
+    /// Runs statements as somebody who knows nothing of us. Each string is one transaction, unless it has its own.
+    pub fn try_sql(&self, sql: &str) -> Result<String, String> {
+        match self.server.psql(&self.name, sql) {
+            (true, said) => Ok(said),
+            (false, said) => Err(said),
+        }
+    }
+
+    /// The same; all must go well.
+    #[track_caller]
+    pub fn sql(&self, sql: &str) -> String {
+        self.try_sql(sql).unwrap_or_else(|said| panic!("{sql}: {said}"))
+    }
+
+    /// What refuses it.
+    #[track_caller]
+    pub fn refused(&self, sql: &str) -> String {
+        match self.try_sql(sql) {
+            Err(said) => said,
+            Ok(_) => panic!("{sql} went well"),
+        }
+    }
+
+    /// A copy, by dump and restore.
+    pub fn restored(&self) -> Scratch {
+        let copy = Scratch::new();
+        let dump = format!(
+            "{} --username {USER} --host {folder} --port {port} {from} | {} --no-psqlrc --quiet -v ON_ERROR_STOP=1 --username {USER} --host {folder} --port {port} {to}",
+            program("pg_dump").display(),
+            program("psql").display(),
+            folder = self.folder().display(),
+            port = self.server.port,
+            from = self.name,
+            to = copy.name,
+        );
+        let output =
+            Command::new("bash").args(["-o", "pipefail", "-c", &dump]).output().expect("bash starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        copy
+    }
+}
