@@ -17,7 +17,8 @@ fn what_is_no_store() {
     assert_eq!(store.identity().len(), 32);
     assert_eq!(Store::open(&target(&database), Access::Read).unwrap().identity(), store.identity());
     // By TCP as well.
-    Store::open(&Target::parse(&database.tcp_address()).unwrap(), Access::Write).unwrap();
+    Store::open(&Target::parse(&database.tcp_address(server::USER, "127.0.0.1")).unwrap(), Access::Write)
+        .unwrap();
     // Of a later program.
     database.sql("UPDATE zonda.store SET written_by = 9");
     assert!(Store::open(&target(&database), Access::Read).is_ok());
@@ -41,15 +42,43 @@ fn who_may_not_or_is_not_there() {
     );
     let closed = fault("postgres://me@127.0.0.1:1/dns");
     assert!(matches!(&closed, Fault::Away(said) if said.to_lowercase().contains("refused")), "{closed:?}");
-    // A server without TLS is not taken for one that proved who it is.
-    let plain = database.tcp_address() + "?sslmode=verify-full";
-    let plain = fault(&plain);
-    assert!(matches!(&plain, Fault::Away(said) if said.contains("TLS")), "{plain:?}");
     // Who only reads changes nothing.
     let mut store = Store::open(&target(&database), Access::Read).unwrap();
     let mut writer = store.writer().unwrap();
     let fault = writer.put(&contents_of("example.", SOA), None, &Meta::default()).unwrap_err();
     assert!(matches!(&fault, Fault::Postgres { code, .. } if code == "25006"), "{fault:?}");
+}
+
+/// Over TLS the server proves who it is, by the authority and its name; then it gets the password, bound to that.
+#[test]
+fn who_it_is_and_who_we_are() {
+    let database = Scratch::new();
+    Store::create(&target(&database)).unwrap();
+    database.sql(
+        "DO $$ BEGIN CREATE ROLE locked LOGIN SUPERUSER PASSWORD 'secret'; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+    );
+    let open = |host: &str, more: &str, password: &str| {
+        let target = Target::parse(&(database.tcp_address("locked", host) + more)).unwrap();
+        Store::open(&target.with_password(password), Access::Read).map(|_| ())
+    };
+    let verified = format!("?sslmode=verify-full&sslrootcert={}", database.roots().display());
+    open("127.0.0.1", &verified, "secret").unwrap();
+    open("127.0.0.1", &format!("{verified}&channel_binding=require"), "secret").unwrap();
+    open("127.0.0.1", "?sslmode=disable", "secret").unwrap();
+    for (host, more, password, word) in [
+        ("127.0.0.1", &*verified, "wrong", "password authentication failed"),
+        ("127.0.0.1", "?sslmode=disable", "wrong", "password authentication failed"),
+        // Of an authority that nobody knows, and with another name.
+        ("127.0.0.1", "?sslmode=verify-full", "secret", "certificate"),
+        ("localhost", &verified, "secret", "certificate"),
+    ] {
+        let fault = open(host, more, password).unwrap_err();
+        assert!(matches!(&fault, Fault::Away(said) if said.contains(word)), "{host} {more}: {fault:?}");
+    }
+    let none = Target::parse(
+        &(database.tcp_address("locked", "127.0.0.1") + "?sslmode=verify-full&sslrootcert=/no/such/file"),
+    );
+    assert!(matches!(Store::open(&none.unwrap(), Access::Read), Err(Fault::File(..))));
 }
 
 /// A copy says that it is one, and is the store after `adopt`: with all versions, and no new one.

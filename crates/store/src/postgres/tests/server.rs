@@ -64,6 +64,13 @@ impl Server {
             .status()
             .expect("initdb starts (tests/setup.sh installs it)");
         assert!(made.success());
+        // Who comes by TCP as `locked` has to have a password.
+        std::fs::write(
+            data.join("pg_hba.conf"),
+            "local all all trust\nhost all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
+        )
+        .expect("a file");
+        make_certificates(folder.path(), is_root);
         // Free a moment ago: nobody else takes it but by chance.
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|socket| socket.local_addr())
@@ -87,6 +94,12 @@ impl Server {
                 "wal_level=minimal",
                 "-c",
                 "max_wal_senders=0",
+                "-c",
+                "ssl=on",
+                "-c",
+                "ssl_cert_file=../server.crt",
+                "-c",
+                "ssl_key_file=../server.key",
             ])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -142,6 +155,19 @@ impl Drop for Server {
     }
 }
 
+/// An authority, and a certificate of it for the address 127.0.0.1.
+fn make_certificates(folder: &Path, is_root: bool) {
+    let script = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt -subj /CN=authority -days 2 &&
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -out server.crt -subj /CN=server -days 2 \
+            -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -CA ca.crt -CAkey ca.key && chmod 600 server.key";
+    let output = Command::new("sh").args(["-c", script]).current_dir(folder).output().expect("sh starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    if is_root {
+        let nobody = NOBODY.parse().ok();
+        std::os::unix::fs::chown(folder.join("server.key"), nobody, nobody).expect("a key of nobody's");
+    }
+}
+
 /// A program of PostgreSQL, where Debian has it or on the path: the newest.
 fn program(name: &str) -> PathBuf {
     let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
@@ -182,9 +208,14 @@ impl Scratch {
         format!("postgres://{user}@{folder}:{}/{}", self.server.port, self.name)
     }
 
-    /// Its address by TCP.
-    pub fn tcp_address(&self) -> String {
-        format!("postgres://{USER}@127.0.0.1:{}/{}", self.server.port, self.name)
+    /// Its address by TCP, for a user and a name or address of this machine.
+    pub fn tcp_address(&self, user: &str, host: &str) -> String {
+        format!("postgres://{user}@{host}:{}/{}", self.server.port, self.name)
+    }
+
+    /// Certificates of the authority that its certificate is of.
+    pub fn roots(&self) -> PathBuf {
+        self.folder().join("ca.crt")
     }
 
     fn folder(&self) -> &Path {
