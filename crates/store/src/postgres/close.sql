@@ -115,14 +115,16 @@ CREATE CONSTRAINT TRIGGER version_close AFTER INSERT ON zonda.version DEFERRABLE
 -- Takes a zone's row before anything else: two transactions that change the same record else may deadlock, one waiting for the zone and one for the record.
 -- Says which version it has.
 -- Not called `begin`: psql takes that word in CREATE FUNCTION for the beginning of a body, and `;` for no end from there on.
-CREATE FUNCTION zonda.lock(of_zone text) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION zonda.lock(of_zone text) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
     PERFORM 1 FROM zonda.zone z WHERE z.name = of_zone FOR NO KEY UPDATE;
     RETURN (SELECT v.mark FROM zonda.version v WHERE v.zone = of_zone AND NOT v.open ORDER BY v.follows DESC LIMIT 1);
 END $$;
 
 -- Has the transaction's version of a zone say that all of it is to be read, whatever triggers have noted; with a serial that is above another one, too.
-CREATE FUNCTION zonda.touch(of_zone text, above bigint DEFAULT 0) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION zonda.touch(of_zone text, above bigint DEFAULT 0) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
     PERFORM 1 FROM zonda.zone z WHERE z.name = of_zone FOR NO KEY UPDATE;
     IF NOT FOUND THEN

@@ -247,3 +247,19 @@ impl<E: From<Fault>> Telling<'_, E> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_as_text() {
+        let ended = |below, from, but: &[u64]| Some(Ended { below, from, but: but.to_vec() });
+        assert_eq!(Ended::of_text("10:20:10,14,15"), ended(10, 20, &[10, 14, 15]));
+        assert_eq!(Ended::of_text("795:795:"), ended(795, 795, &[]));
+        for text in ["", "10", "10:20", "a:b:", "10:20:x"] {
+            assert_eq!(Ended::of_text(text), None, "{text}");
+        }
+    }
+}
