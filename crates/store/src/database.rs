@@ -21,7 +21,7 @@ pub enum Place {
     /// A file of SQLite: `sqlite:PATH`, or a path alone.
     File(PathBuf),
     /// A database of PostgreSQL: `postgres://USER@HOST/DATABASE`.
-    Server(postgres::Target),
+    Server(Box<postgres::Target>),
 }
 
 impl Place {
@@ -29,7 +29,7 @@ impl Place {
     pub fn parse(address: &str) -> Result<Place, Fault> {
         match address {
             address if postgres::Target::is_one(address) => {
-                Ok(Place::Server(postgres::Target::parse(address)?))
+                Ok(Place::Server(Box::new(postgres::Target::parse(address)?)))
             }
             "" | "sqlite:" => Err(Fault::Address("expected a file or postgres://USER@HOST/DATABASE".into())),
             address => Ok(Place::File(address.strip_prefix("sqlite:").unwrap_or(address).into())),
@@ -40,7 +40,7 @@ impl Place {
     #[must_use]
     pub fn with_password(self, password: &str) -> Place {
         match self {
-            Place::Server(target) => Place::Server(target.with_password(password)),
+            Place::Server(target) => Place::Server(Box::new(target.with_password(password))),
             file => file,
         }
     }

@@ -1,15 +1,16 @@
 -- The end of an open version, at COMMIT; and what is called by hand.
 
 -- Takes back rows of an open version that came and went again; of one type or of all.
-CREATE FUNCTION zonda.net(open_version bigint, of_type text) RETURNS void LANGUAGE sql SECURITY DEFINER
+CREATE FUNCTION zonda.net(open_version bigint, of_type text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
     DELETE FROM zonda.change c
      USING (SELECT number, row_number() OVER (PARTITION BY owner, type, ttl, rdata, what ORDER BY number) AS nth,
                    least(count(*) FILTER (WHERE what = '+') OVER same, count(*) FILTER (WHERE what = '-') OVER same) AS pairs
               FROM zonda.change WHERE version = open_version AND (of_type IS NULL OR type = of_type)
             WINDOW same AS (PARTITION BY owner, type, ttl, rdata)) n
-     WHERE c.version = open_version AND c.number = n.number AND n.nth <= n.pairs
-$$;
+     WHERE c.version = open_version AND c.number = n.number AND n.nth <= n.pairs;
+END $$;
 
 -- Whether a serial is greater than another (RFC 1982); 2^31 apart neither is. Called with the names of its callers, which are safe: so it is inlined.
 CREATE FUNCTION zonda.is_greater(serial bigint, other bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$

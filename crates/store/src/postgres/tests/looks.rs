@@ -194,7 +194,7 @@ fn each_version_is_seen_once() {
                         // Numbers that look like chance and are the same each time.
                         let chance = (number * TRANSACTIONS + turn).wrapping_mul(2_654_435_761) >> 8;
                         let (zone, sleep) = (chance % 5, (chance / 5) % 7);
-                        let end = if chance % 4 == 0 { "ROLLBACK" } else { "COMMIT" };
+                        let end = if chance.is_multiple_of(4) { "ROLLBACK" } else { "COMMIT" };
                         let insert = |zone: u32, host: String| {
                             format!("INSERT INTO zonda.record SELECT id, '{host}.' || name, 'A', 60, '192.0.2.1' FROM zonda.zone WHERE name = 'z{zone}.test.'")
                         };
