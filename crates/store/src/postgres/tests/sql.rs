@@ -97,6 +97,28 @@ fn rows_that_are_replaced_copied_and_moved() {
     }
 }
 
+/// COPY, into a zone that is there, is noted row by row as INSERT is; and it is refused as a whole.
+#[test]
+fn rows_from_a_file() {
+    let bed = Bed::with_zone();
+    let id = bed.database.sql("SELECT id FROM zonda.zone");
+    let copy =
+        |rows: &str| format!("COPY zonda.record FROM PROGRAM 'printf \"{}\"'", rows.replace("ID", &id));
+    bed.database.sql(&copy(r"ID\th1.example.\tA\t60\t192.0.2.1\nID\th2.example.\tA\t60\t192.0.2.2\n"));
+    assert_eq!(
+        bed.newest_changes()[1..],
+        [
+            "+example. 60 IN SOA ns.example. host.example. 8 3600 600 86400 60",
+            "+h1.example. 60 IN A 192.0.2.1",
+            "+h2.example. 60 IN A 192.0.2.2",
+        ]
+    );
+    let said =
+        bed.database.refused(&copy(r"ID\th3.example.\tA\t60\t192.0.2.1\nID\th3.test.\tA\t60\t192.0.2.2\n"));
+    assert!(said.contains("at or below"), "{said}");
+    assert_eq!(bed.versions("example.").len(), 2);
+}
+
 #[test]
 fn zones_that_go_come_and_rest() {
     let bed = Bed::with_zone();
