@@ -62,7 +62,7 @@ impl Target {
             return Err(refuse("expected postgres://USER@HOST/DATABASE"));
         }
         let is_secured = match mode {
-            None => !config.get_hosts().iter().all(is_here),
+            None => !is_here(&config),
             Some("disable") => false,
             Some("verify-full") => true,
             Some(_) => return Err(refuse("sslmode: expected verify-full or disable")),
@@ -88,13 +88,15 @@ impl Target {
     }
 }
 
-fn is_here(host: &Host) -> bool {
-    match host {
+/// Whether all that is connected to is this machine: addresses (`hostaddr`) go before the names of their hosts.
+fn is_here(config: &Config) -> bool {
+    let names_it = |host: &Host| match host {
         Host::Tcp(name) => {
             name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
         }
         Host::Unix(_) => true,
-    }
+    };
+    config.get_hosts().iter().all(names_it) && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }
 
 impl fmt::Display for Target {
@@ -117,6 +119,9 @@ mod tests {
             ("postgresql://me@127.0.0.1/dns", false),
             ("postgres://me@127.0.0.1,10.0.0.5/dns", true),
             ("postgres://me@[::1]:5432/dns", false),
+            ("postgres://me@localhost/dns?hostaddr=10.0.0.5", true),
+            ("postgres://me@localhost/dns?host=10.0.0.5", true),
+            ("postgres://me@localhost/dns?hostaddr=127.0.0.2", false),
             ("postgres://me@%2Frun%2Fpostgresql/dns", false),
         ] {
             let target = Target::parse(address).unwrap();
