@@ -96,9 +96,9 @@ SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS 
 BEGIN
     UPDATE zonda.version v
        SET open = false, kind = is_kind, serial = new_serial, at = extract(epoch FROM clock_timestamp())::bigint,
-           -- What somebody calls himself (SET LOCAL zonda.who) stands beside the role.
-           who = coalesce(nullif(current_setting('zonda.who', true), '') || ' as ', '') || session_user,
-           why = nullif(current_setting('zonda.why', true), ''),
+           -- What somebody calls himself (SET LOCAL zonda.who) stands beside the role. Both have a bound, as whoever follows reads them with each version.
+           who = coalesce(left(nullif(current_setting('zonda.who', true), ''), 1024) || ' as ', '') || session_user,
+           why = left(nullif(current_setting('zonda.why', true), ''), 1024),
            rows = c.rows, octets = c.octets
       -- 16 octets: numbers and lengths of a row.
       FROM (SELECT count(*) AS rows, coalesce(sum(length(owner) + length(type) + length(rdata) + 16), 0) AS octets

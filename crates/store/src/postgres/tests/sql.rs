@@ -298,3 +298,18 @@ fn a_role_that_may_write() {
     .unwrap();
     assert_eq!(bed.after("example.", 3), [(Kind::Whole, 9), (Kind::Change, 10)]);
 }
+
+/// What somebody calls himself, and why, is read with each version, by all who follow: it has a bound.
+#[test]
+fn words_without_end() {
+    let bed = Bed::with_zone();
+    bed.database.sql(
+        "BEGIN; SELECT set_config('zonda.who', repeat('w', 100000), true), set_config('zonda.why', repeat('y', 100000), true);
+         UPDATE zonda.record SET ttl = 5 WHERE type = 'A'; COMMIT",
+    );
+    let newest = bed.versions("example.").pop().unwrap();
+    let who = newest.who.unwrap();
+    assert!(who.starts_with("www") && who.ends_with("w as owner"), "the role is said, whatever else is");
+    assert_eq!(who.len(), 1024 + " as owner".len());
+    assert_eq!(newest.why.map(|why| why.len()), Some(1024));
+}
