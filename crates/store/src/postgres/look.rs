@@ -91,22 +91,23 @@ const BY_INDEX: &str = "BEGIN READ ONLY;
 /// Zones of a page of the list.
 pub const HEADS_MAX: usize = 10_000;
 
+/// One look. One row, as a transaction may change a million zones: each by itself would have the snapshot with it.
+pub(super) const LOOK: &str = "SELECT pg_current_snapshot()::text, zonda.cluster(), pg_postmaster_start_time()::text,
+           (SELECT timeline_id FROM pg_control_checkpoint()), pg_backend_pid(), pg_is_in_recovery(),
+           ARRAY(SELECT DISTINCT v.zone FROM zonda.version v
+                  WHERE NOT v.open AND (v.transaction >= $1::text::xid8 OR v.transaction = ANY ($2::text[]::xid8[])))";
+
 impl Store {
     /// Looks once. Zones of versions that were committed since `before`; none where there was no look before, or another server answers now than then: who sees
     /// that reads the whole list.
     pub fn look(&self, before: Option<&Seen>) -> Result<(Seen, Vec<String>), Fault> {
-        let sql = "SELECT pg_current_snapshot()::text, zonda.cluster(), pg_postmaster_start_time()::text,
-                  (SELECT timeline_id FROM pg_control_checkpoint()), pg_backend_pid(), pg_is_in_recovery(), n.zone
-             FROM (VALUES (1)) one
-             LEFT JOIN LATERAL (SELECT DISTINCT v.zone FROM zonda.version v
-                                 WHERE NOT v.open AND (v.transaction >= $1::text::xid8 OR v.transaction = ANY ($2::text[]::xid8[]))) n ON true";
         let nothing = Ended { below: i64::MAX as u64, from: i64::MAX as u64, but: Vec::new() };
         let ended = before.map_or(&nothing, |before| &before.ended);
         // The snapshots of a replica do not list what is at work: all from the first of these on is told, also what is known.
         let is_replica = before.is_some_and(|before| before.server.is_replica);
         let from = if is_replica { ended.below } else { ended.from }.to_string();
         let but: Vec<String> = ended.but.iter().map(u64::to_string).collect();
-        let rows = self.link.query(sql, &[&from, &but])?;
+        let rows = self.link.query(LOOK, &[&from, &but])?;
         let Some(row) = rows.first() else { return Err(unknown("no row")) };
         let server = Server {
             cluster: row.try_get(1)?,
@@ -116,12 +117,8 @@ impl Store {
             is_replica: row.try_get(5)?,
         };
         let ended = Ended::of_text(row.try_get(0)?).ok_or_else(|| unknown(row.get(0)))?;
-        let mut zones = Vec::new();
-        if before.is_some_and(|before| before.server == server) {
-            for row in &rows {
-                zones.extend(row.try_get::<_, Option<String>>(6)?);
-            }
-        }
+        let zones =
+            if before.is_some_and(|before| before.server == server) { row.try_get(6)? } else { Vec::new() };
         Ok((Seen { server, ended }, zones))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::postgres::look::{HEADS_MAX, Told};
+use crate::postgres::look::{HEADS_MAX, LOOK, Told};
 
 fn zones_of(store: &Store, seen: &mut look::Seen) -> Vec<String> {
     let (now, mut zones) = store.look(Some(seen)).unwrap();
@@ -265,4 +265,18 @@ fn each_version_is_seen_once() {
             .unwrap();
         assert_eq!(records.get(&format!("z{zone}.test.")).copied().unwrap_or_default(), count);
     }
+}
+
+/// A million zones that changed at once are one row, which does not say each time who answered; and are all told.
+#[test]
+fn one_row_whatever_changed() {
+    let bed = Bed::new();
+    let follower = Store::open(&target(&bed.database), Access::Read).unwrap();
+    let (mut seen, _) = follower.look(None).unwrap();
+    bed.database.sql(
+        "BEGIN; INSERT INTO zonda.zone (name) SELECT 'z' || n || '.test.' FROM generate_series(1, 2000) n;
+         INSERT INTO zonda.record SELECT id, name, 'SOA', 60, 'ns. host. 1 2 3 4 5' FROM zonda.zone; COMMIT",
+    );
+    assert_eq!(follower.link.query(LOOK, &[&"0", &Vec::<String>::new()]).unwrap().len(), 1);
+    assert_eq!(zones_of(&follower, &mut seen).len(), 2000);
 }
