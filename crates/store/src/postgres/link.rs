@@ -10,7 +10,7 @@ use std::io::Cursor;
 use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::SinkExt;
+use futures_util::{SinkExt, StreamExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
@@ -26,6 +26,12 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How long a lock is waited for, as a writer of SQLite waits.
 const LOCK_WAIT: Duration = crate::sqlite::open::WAIT_MAX;
+
+/// Rows of one statement that are in memory: all of most, as a record has some hundred octets, and not ten thousand of 660,000.
+const OCTETS_WAITING: usize = 16 << 20;
+
+/// Rows that are taken from the connection at once.
+const ROWS_TAKEN: usize = 32;
 
 pub(super) type Parameters<'p> = &'p [&'p (dyn ToSql + Sync)];
 
@@ -97,6 +103,32 @@ impl Link {
     /// One that is made at run time, and not kept.
     pub(super) fn query_once(&self, sql: &str, parameters: Parameters<'_>) -> Result<Vec<Row>, Fault> {
         self.wait(self.client.query(sql, parameters))
+    }
+
+    /// Hands over rows of a statement without parameters once it has ended, so that nothing that takes them counts as its time; those of more than
+    /// [`OCTETS_WAITING`] while the server waits. What takes them asks nothing else by this connection. How many it was.
+    pub(super) fn each<E: From<Fault>>(
+        &self,
+        sql: &str,
+        act: &mut impl FnMut(&Row) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let rows = self.wait(self.client.query_raw(sql, std::iter::empty::<&(dyn ToSql + Sync)>()))?;
+        let mut rows = Box::pin(rows.ready_chunks(ROWS_TAKEN));
+        let (mut waiting, mut octets, mut count) = (Vec::new(), 0, 0);
+        while let Some(taken) = self.wait(async { Ok(rows.next().await) })? {
+            for row in taken {
+                let row = row.map_err(Fault::from)?;
+                octets += row.raw_size_bytes();
+                count += 1;
+                waiting.push(row);
+            }
+            if octets > OCTETS_WAITING {
+                waiting.drain(..).try_for_each(|row| act(&row))?;
+                octets = 0;
+            }
+        }
+        waiting.iter().try_for_each(act)?;
+        Ok(count)
     }
 
     pub(super) fn query_opt(

@@ -11,7 +11,7 @@ use crate::read::{Collector, What};
 use crate::row::Row;
 use crate::version::{Kind, Version};
 
-/// Rows that are in memory at once.
+/// Rows of one statement, which has its limit of time.
 pub(super) const ROWS_MAX: usize = 10_000;
 
 /// One moment of all tables. They are locked before its snapshot is taken: a table that was rewritten in between is empty for an older one.
@@ -90,7 +90,8 @@ pub(super) fn zone_id(link: &Link, name: &str) -> Result<Option<i64>, Fault> {
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
-/// Hands over the rows of a statement, of which some are in memory at a time. In a transaction of the caller.
+/// Hands over the rows of a statement, of which some are in memory at a time; what takes them asks nothing else by this connection. In a transaction of the
+/// caller.
 pub(super) fn each_fetched<E: From<Fault>>(
     link: &Link,
     sql: &str,
@@ -100,9 +101,7 @@ pub(super) fn each_fetched<E: From<Fault>>(
     link.query_once(&format!("DECLARE fetched NO SCROLL CURSOR FOR {sql}"), parameters)?;
     let fetch = format!("FETCH {ROWS_MAX} FROM fetched");
     loop {
-        let rows = link.query_once(&fetch, &[])?;
-        rows.iter().try_for_each(&mut each)?;
-        if rows.len() < ROWS_MAX {
+        if link.each(&fetch, &mut each)? < ROWS_MAX {
             return Ok(link.batch("CLOSE fetched")?);
         }
     }

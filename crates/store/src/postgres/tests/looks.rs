@@ -280,3 +280,35 @@ fn one_row_whatever_changed() {
     assert_eq!(follower.link.query(LOOK, &[&"0", &Vec::<String>::new()]).unwrap().len(), 1);
     assert_eq!(zones_of(&follower, &mut seen).len(), 2000);
 }
+
+/// Records may be long: how many are in memory at once goes by octets, not by rows alone.
+#[test]
+fn long_records_are_not_all_in_memory() {
+    let bed = Bed::with_zone();
+    let (count, length) = (400, 500_000);
+    bed.database.sql(&format!(
+        "INSERT INTO zonda.record SELECT id, 'x' || n || '.example.', 'TXT', 60, repeat('y', {length}) FROM zonda.zone, generate_series(1, {count}) n"
+    ));
+    let peak = || -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    let before = peak();
+    let fault = bed.store.records::<Fault>("example.", &mut |_| Ok(()), &mut |_| Ok(())).unwrap_err();
+    assert!(matches!(&fault, Fault::Rows { count: found, .. } if *found == count), "{fault}");
+    let (grown, all) = (peak() - before, count * length / 1024);
+    // Other tests run beside it.
+    assert!(grown < all / 2, "{grown} kB of {all}");
+    // Who has enough stops, and the connection is of use after it.
+    let mut told = 0;
+    let stopped = bed.store.fetch(&[("example.", Some("x"))], &mut |_| Err::<(), Fault>(Fault::Full));
+    assert!(stopped.is_err());
+    let first = bed.versions("example.").remove(0).mark;
+    let stopped = bed.store.fetch(&[("example.", Some(&first))], &mut |_| {
+        told += 1;
+        if told > 3 { Err(Fault::Full) } else { Ok(()) }
+    });
+    assert!(matches!(stopped, Err(Fault::Full)), "{stopped:?}");
+    assert_eq!(bed.versions("example.").len(), 2);
+}
