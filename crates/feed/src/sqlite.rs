@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use store::snapshot::Head;
 use store::source::{Each, EachChange, Found, Look, Moment, Pauses, Raise, Source};
+use store::sqlite::snapshot::Head;
 use store::{Access, Fault, Meta, Snapshot, Store, Version};
 use wire::NameBuf;
 

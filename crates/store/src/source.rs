@@ -17,7 +17,7 @@ use zonefile::RecordBuf;
 
 use crate::fault::Fault;
 use crate::read::What;
-use crate::snapshot::Head;
+use crate::sqlite::snapshot::Head;
 use crate::version::Version;
 
 /// What is to be asked again after how long: while something comes, and when nothing has come for a while.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use store::snapshot::Head;
 use store::source::{Moment, Next, Pauses};
+use store::sqlite::snapshot::Head;
 use store::{Kind, Version};
 
 use super::*;
