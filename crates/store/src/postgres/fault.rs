@@ -10,6 +10,9 @@ use crate::fault::Fault;
 /// Of what a zone cannot be (`zonda.refuse_zone`): its name is in the detail.
 const OF_ZONE: &str = "ZD001";
 
+/// What is there once only, and of which nobody could know that another one was making it: who comes second finds it the next time.
+const MADE_BY_TWO: [&str; 2] = ["zone_name", "version_follows"];
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         let Some(said) = error.as_db_error() else { return of_connection(&error) };
@@ -21,6 +24,11 @@ impl From<Error> for Fault {
             }
             code if *code == SqlState::T_R_SERIALIZATION_FAILURE
                 || *code == SqlState::T_R_DEADLOCK_DETECTED =>
+            {
+                Fault::Crossed(words())
+            }
+            code if *code == SqlState::UNIQUE_VIOLATION
+                && said.constraint().is_some_and(|name| MADE_BY_TWO.contains(&name)) =>
             {
                 Fault::Crossed(words())
             }

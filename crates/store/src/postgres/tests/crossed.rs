@@ -84,6 +84,19 @@ fn one_history_whatever_is_seen() {
     assert_eq!(bed.after("example.", 1), [(Kind::Removed, 7)]);
 }
 
+/// Of two who put in the same new zone, which neither can lock, the second one is told to begin again, and finds it.
+#[test]
+fn a_new_zone_by_two() {
+    let mut bed = Bed::with_zone();
+    let insert = "BEGIN; INSERT INTO zonda.zone (name) VALUES ('b.test.')";
+    let fault = beside(&bed, insert, &format!("{insert}; COMMIT")).unwrap_err();
+    assert!(matches!(&fault, Fault::Crossed(said) if said.contains("zone_name")), "{fault:?}");
+    assert!(matches!(bed.put("b.test.", SOA), Ok(Put::Made(_))));
+    // What is no matter of who comes first stays what it is.
+    let twice = "INSERT INTO zonda.record SELECT * FROM zonda.record LIMIT 1";
+    assert!(matches!(bed.store.link.batch(twice), Err(Fault::Postgres { .. })));
+}
+
 /// Ours take the zone first, so that no two wait for each other; strangers may, and one of them is told to begin again.
 #[test]
 fn two_who_wait_for_each_other() {
