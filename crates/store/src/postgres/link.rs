@@ -3,7 +3,7 @@
 //! The client is one of a runtime, which runs only while a statement is waited for. The server is told the limit as well, and ends what takes longer; where no
 //! word comes from it either, the connection is given up.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::Future;
 use std::io::Cursor;
@@ -40,6 +40,8 @@ pub(super) struct Link {
     client: Client,
     runtime: Runtime,
     limit: Duration,
+    /// Whether it was given up: nothing is waited for again.
+    is_given_up: Cell<bool>,
     /// Statements that the server has parsed, by their text.
     statements: RefCell<HashMap<&'static str, Statement>>,
 }
@@ -56,7 +58,8 @@ impl Link {
             .block_on(async { timeout(CONNECT_MAX.saturating_mul(hosts), connect(target, tls)).await });
         let client = connected
             .map_err(|_| Fault::Away(format!("no word from it for {} s", CONNECT_MAX.as_secs())))??;
-        let link = Link { client, runtime, limit, statements: RefCell::default() };
+        let link =
+            Link { client, runtime, limit, is_given_up: Cell::new(false), statements: RefCell::default() };
         link.batch(&format!(
             "SET statement_timeout = {}; SET lock_timeout = {}; SET client_min_messages = error;
              SET search_path = pg_catalog, pg_temp; SET jit = off; SET DateStyle = ISO; SET TimeZone = 'UTC'",
@@ -67,10 +70,16 @@ impl Link {
     }
 
     fn wait<T>(&self, act: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
-        match self.runtime.block_on(async { timeout(self.limit + GRACE, act).await }) {
+        let limit = self.limit + GRACE;
+        let silent = || Fault::Away(format!("no word from the server for {} s", limit.as_secs()));
+        if self.is_given_up.get() {
+            return Err(silent());
+        }
+        match self.runtime.block_on(async { timeout(limit, act).await }) {
             Ok(done) => Ok(done?),
             Err(_) => {
-                Err(Fault::Away(format!("no word from the server for {} s", (self.limit + GRACE).as_secs())))
+                self.is_given_up.set(true);
+                Err(silent())
             }
         }
     }

@@ -123,6 +123,28 @@ fn a_statement_that_takes_too_long() {
     store.link.batch("SELECT 1").unwrap();
 }
 
+/// A server that says nothing more is waited for once, not for the end of the transaction again.
+#[test]
+fn a_server_that_says_nothing() {
+    let bed = Bed::with_zone();
+    let (limit, begun) = (std::time::Duration::from_millis(300), std::time::Instant::now());
+    let mut store = Store::open_within(&target(&bed.database), Access::Write, limit).unwrap();
+    let backend: i32 = store.link.query("SELECT pg_backend_pid()", &[]).unwrap()[0].get(0);
+    let signal = |name: &str| {
+        let sent = std::process::Command::new("kill").args([name, &backend.to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    let mut writer = store.writer().unwrap();
+    signal("-STOP");
+    let fault = writer.put(&contents_of("b.test.", SOA), None, &Meta::default()).unwrap_err();
+    drop(writer);
+    let taken = begun.elapsed();
+    signal("-CONT");
+    assert!(matches!(&fault, Fault::Away(said) if said.contains("no word")), "{fault:?}");
+    assert!(taken < std::time::Duration::from_secs(9), "{taken:?}");
+    assert_eq!(bed.versions("b.test.").len(), 0);
+}
+
 /// NOTIFY is sent by who wants it.
 #[test]
 fn who_waits_is_woken() {
