@@ -170,8 +170,8 @@ impl Catalogs {
         }
     }
 
-    /// Starts the thread, once there is something for it: most servers have none.
-    fn start_if_any(&self) {
+    /// Has the thread look at all; starts it, once there is something for it: most servers have none.
+    pub(crate) fn start_if_any(&self) {
         let is_made = !self.state.lock().made.is_empty();
         let is_due =
             self.is_loaded.load(Ordering::SeqCst) && (is_made || self.is_any.load(Ordering::Relaxed));

@@ -27,8 +27,6 @@ impl Controller {
         if configured.is_empty() && state.claims.is_empty() {
             self.catalogs.note_names(&[]);
             state.about.clear();
-            drop(locked);
-            self.catalogs.start_if_any();
             return Vec::new();
         }
         // Settings are checked before; as before, they stay what they were.
@@ -52,7 +50,6 @@ impl Controller {
         }
         drop(locked);
         self.catalogs.note_names(&configured);
-        self.catalogs.start_if_any();
         reset
     }
 

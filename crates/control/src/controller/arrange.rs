@@ -113,6 +113,8 @@ impl Controller {
         }
         drop(zones);
         self.settle_groups(changing);
+        // Not before all zones are entered: catalogs that are made of them are looked at soon after, and not again.
+        self.catalogs.start_if_any();
         if !new.is_empty() || !gone.is_empty() {
             self.recursion.iter().for_each(|recursion| recursion.zones_changed());
         }

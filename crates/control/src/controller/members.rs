@@ -175,8 +175,18 @@ impl Controller {
         source.is_some_and(|source| zones.sources.is_made(source))
     }
 
-    /// Calls `each` with all zones that catalogs made here list, in batches.
+    /// Calls `each` once with each zone that catalogs made here list, in batches. Zones that are awaited come first: meanwhile they may come to be shown, which is looked
+    /// at then, so that none is missed between the two.
     pub(crate) fn for_each_listing(&self, mut each: impl FnMut(&Name, &Listing)) {
+        let mut awaited = HashSet::new();
+        let zones = self.zones.read();
+        for one in zones.awaited.values() {
+            if let Some(listing) = zones.sources.listing(one.source) {
+                each(&one.name, listing);
+                awaited.insert(one.name.to_lowercase());
+            }
+        }
+        drop(zones);
         let mut slots = Vec::new();
         self.for_each_slot(|slot, _| slots.push(slot));
         for batch in slots.chunks(ZONES_A_BATCH) {
@@ -185,17 +195,12 @@ impl Controller {
                 for slot in batch {
                     if let Some(listing) = zones.sources.listing(zones.kept(*slot).source)
                         && let Some(name) = zones.name(view, *slot)
+                        && (awaited.is_empty() || !awaited.contains(&name.to_lowercase()))
                     {
                         each(name, listing);
                     }
                 }
             });
-        }
-        let zones = self.zones.read();
-        for awaited in zones.awaited.values().filter(|awaited| awaited.slot.is_none()) {
-            if let Some(listing) = zones.sources.listing(awaited.source) {
-                each(&awaited.name, listing);
-            }
         }
     }
 
