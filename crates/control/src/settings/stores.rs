@@ -28,7 +28,8 @@ use address::{StoreAddress, address_of};
 pub(crate) const STORES_MAX: usize = 4;
 
 /// What is said of databases that the feeder cannot read as yet.
-const NOT_YET: &str = "expected \"sqlite:PATH\": PostgreSQL is not supported by this version";
+const NOT_YET: &str =
+    "expected \"sqlite:PATH\": a server serves no PostgreSQL yet, for which there is `zonda store` alone";
 /// What is said of keys that a file has no use for.
 const NETWORK_ALONE: &str = "expected with a database over the network alone";
 

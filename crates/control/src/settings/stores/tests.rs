@@ -38,7 +38,7 @@ fn what_is_wrong_with_one() {
     check_refused("[[store]]\nname = \"a\"\nurl = \"zones.db\"\n", "found \"zones.db\"");
     check_refused(
         "[[store]]\nname = \"a\"\nurl = \"postgres://10.0.0.5/dns\"\n",
-        "PostgreSQL is not supported by this version",
+        "a server serves no PostgreSQL yet",
     );
     check_refused(
         &store("tls = \"allow\"\n"),
