@@ -300,10 +300,7 @@ fn settings_that_are_wrong_are_told() {
         let path = write(folder.path(), "zonda.toml", &text);
         zonda(&["check-config", text_of(&path)]).assert_fails(1, words);
     };
-    check(
-        "url = \"postgres://10.0.0.5/dns\"",
-        &["zonda.toml:5:", "PostgreSQL is not supported by this version"],
-    );
+    check("url = \"postgres://10.0.0.5/dns\"", &["zonda.toml:5:", "a server serves no PostgreSQL yet"]);
     check("url = \"zones.db\"", &["zonda.toml:5:", "expected \"sqlite:PATH\""]);
 }
 
