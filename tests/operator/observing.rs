@@ -21,6 +21,8 @@ use zonda_tests::server::{Guarded, free_address, program, program_command};
 use self::messages::{Fields, field, frames, messages, octets, value};
 use crate::kit::{SOUND, folder, text, zonda};
 
+/// Recursion is desired.
+const RD: u16 = 0x0100;
 /// Of a worker, by default.
 const RING_OCTETS: u64 = 4 << 20;
 
@@ -188,6 +190,43 @@ fn a_file_that_others_read() {
         assert!(said.contains(words), "{words} in {said}");
     }
     assert_eq!(said.matches("type: MESSAGE").count(), 4);
+}
+
+/// What a resolver asks others: of the servers of a zone, and of another resolver; here both refuse, as neither zone is theirs.
+#[test]
+fn what_other_servers_are_asked() {
+    let others = start("");
+    let at = others.address;
+    let mut server = start(&format!(
+        "[dnstap]\noutput = \"file:tap\"\n[resolver]\nenabled = true\ncache-octets = 16_777_216\ninsecure = [\"stub.test\", \"forward.test\"]\n\
+         [[stub]]\nname = \"stub.test\"\naddresses = [\"{at}\"]\n[[forward]]\nname = \"forward.test\"\naddresses = [\"{at}\"]\n"
+    ));
+    for name in ["www.stub.test.", "www.forward.test."] {
+        let (_, response) = ask(server.address, &Query::new(name, rtype::A).flags(RD).octets());
+        assert_eq!(response[3] & 0xf, 2, "SERVFAIL");
+    }
+    server.stop();
+    let told = messages(&server.path("tap"));
+    let ids = |kind: u64, message| {
+        let of = told.iter().filter(|fields| value(fields, field::TYPE) == kind);
+        of.map(|fields| {
+            assert_eq!(octets(fields, field::RESPONSE_ADDRESS), [127, 0, 0, 1]);
+            assert_eq!(value(fields, field::RESPONSE_PORT), u64::from(at.port()));
+            octets(fields, message)[..2].to_vec()
+        })
+        .collect::<Vec<_>>()
+    };
+    for (query, response) in [(3, 4), (7, 8)] {
+        let asked = ids(query, field::QUERY_MESSAGE);
+        assert!(!asked.is_empty(), "{told:?}");
+        assert_eq!(ids(response, field::RESPONSE_MESSAGE), asked, "each with its answer, in their order");
+    }
+    let mut read = Command::new(require("dnstap-read", "bind9-dnsutils"));
+    let output = read.arg("-y").arg(server.path("tap")).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for kind in ["RESOLVER_QUERY", "RESOLVER_RESPONSE", "FORWARDER_QUERY", "FORWARDER_RESPONSE"] {
+        assert!(said.contains(&format!("type: {kind}")), "{kind} in {said}");
+    }
 }
 
 /// A collector at a socket of this machine, which writes what comes to a file.

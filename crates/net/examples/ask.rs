@@ -39,7 +39,7 @@ impl Asker {
         while self.left > 0 && self.open < self.window {
             question[..8].copy_from_slice(&driver.random().to_ne_bytes());
             self.left -= 1;
-            match driver.upstream().ask(self.server, &question, Need::Fresh) {
+            match driver.ask(self.server, &question, Need::Fresh) {
                 Ok(_) => self.open += 1,
                 Err(unsent) => println!("not sent: {unsent:?}"),
             }

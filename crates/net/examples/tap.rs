@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let barrier = Arc::new(Barrier::new(2));
     let of_worker = Arc::clone(&barrier);
     let running = Server::bind(&listen)?.start(move |_| Fixed { barrier: Arc::clone(&of_worker) })?;
-    let wants = Wants { one_in, query_octets: u16::MAX, response_octets: u16::MAX };
+    let wants = Wants { one_in, query_octets: u16::MAX, response_octets: u16::MAX, others: false };
     let mut reader = if one_in > 0 { running.taps()[0].attach(wants) } else { None };
     let client = UdpSocket::bind("127.0.0.1:0")?;
     client.connect(running.listeners()[0].address)?;

@@ -1,13 +1,13 @@
 //! The outward side of a worker, as its service sees it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sync::random::Unguessable;
 
 use crate::admit::Admission;
-use crate::context::{Address, Context, Now};
+use crate::context::{Address, Context, Now, Transport};
 use crate::counters::Counters;
 use crate::inbox::{Inbox, Sink, Waker};
 use crate::later::{Asker, Found, GivenUp, Later, Mark, Path, RowId};
@@ -16,7 +16,7 @@ use crate::tap::{Tap, TapEnd};
 use crate::ticket::{Refused, Ticket};
 use crate::timer::{TimerId, Timers};
 use crate::token::ConnectionId;
-use crate::upstream::Upstream;
+use crate::upstream::{Need, PathId, StreamId, Unsent, Upstream};
 
 /// Replies to tickets in one event. One arrival may answer 16,384 clients: the service goes on in the next turn.
 pub const REPLIES_PER_EVENT: usize = 512;
@@ -163,6 +163,15 @@ impl<M> Core<M> {
 
     pub(crate) fn sink(&self) -> &Arc<dyn Sink> {
         &self.sink
+    }
+
+    /// Sends what was asked of other servers in the event, and hands over what was told of that.
+    #[inline]
+    pub(crate) fn flush_questions(&mut self) {
+        self.upstream.flush();
+        if self.tap.wants().is_some() {
+            self.tap.publish();
+        }
     }
 
     /// Whether an event left something to be sent.
@@ -417,9 +426,29 @@ impl<'a, M> Driver<'a, M> {
         self.core.timers.cancel(timer)
     }
 
-    /// How other servers are asked.
+    /// How other servers are asked. What is asked goes by [`Driver::ask`] and [`Driver::send`].
     pub fn upstream(&mut self) -> &mut Upstream {
         &mut self.core.upstream
+    }
+
+    /// Has `octets`, 1 to 65,507, sent to `server` from a port that an attacker cannot foretell: at the end of the event, or sooner where much waits. Never waits.
+    /// The path is part of what an answer must agree in, beside sender, ID and question; [`Upstream::settle`] says that it is no longer needed.
+    ///
+    /// Errors: [`Unsent::NoRoute`], [`Unsent::Sockets`], [`Unsent::Length`]. What fails when it is sent is told by an event ([`crate::Service::unsent`]). What becomes
+    /// of the datagram later nobody says: messages of routers, which anybody can forge, are not listened to.
+    pub fn ask(&mut self, server: SocketAddr, octets: &[u8], need: Need) -> Result<PathId, Unsent> {
+        let path = self.core.upstream.ask(server, octets, need)?;
+        self.core.tap.question(server, Transport::Udp, octets);
+        Ok(path)
+    }
+
+    /// Sends a message of 1 to 65,535 octets. Any number may be sent before the first answer, which may come in any order (RFC 7766 6.2.1.1).
+    ///
+    /// Errors: [`Unsent::Busy`] while the server does not take what is sent already ([`crate::UNSENT_OCTETS_MAX`]) or owes 128 answers, [`Unsent::Length`], [`Unsent::Closed`].
+    pub fn send(&mut self, stream: StreamId, octets: &[u8]) -> Result<(), Unsent> {
+        let (server, transport) = self.core.upstream.send(stream, octets)?;
+        self.core.tap.question(server, transport, octets);
+        Ok(())
     }
 
     /// A ticket for an item of a batch.
@@ -481,7 +510,8 @@ mod tests {
     use crate::later::LATER_AGE_MAX;
     use crate::tap::{TapRecord, Tapped};
 
-    const WHOLE: Wants = Wants { one_in: 1, query_octets: u16::MAX, response_octets: u16::MAX };
+    const WHOLE: Wants =
+        Wants { one_in: 1, query_octets: u16::MAX, response_octets: u16::MAX, others: false };
 
     /// What comes of time and of the end, which no test waits for.
     #[test]

@@ -86,7 +86,7 @@ pub use service::Service;
 pub use stream::{
     Messages, Pull, STREAM_WAIT_MAX, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, StreamWaker,
 };
-pub use tap::{TapEnd, TapRecord, TapRow, Tapped};
+pub use tap::{TapEnd, TapRecord, TapRow, Tapped, is_in_sample};
 pub use ticket::{Refused, Ticket};
 pub use timer::{TIMERS_MAX, TimerId};
 pub use udp::{BATCH, Backend, UDP_QUERY_OCTETS_MAX, UDP_RESPONSE_OCTETS_MAX};

@@ -32,7 +32,7 @@ pub trait Service: Send {
         let _ = (arrivals, driver);
     }
 
-    /// Datagrams that [`crate::Upstream::ask`] took could not be sent.
+    /// Datagrams that [`crate::Driver::ask`] took could not be sent.
     fn unsent(&mut self, unsent: &[NotSent], driver: &mut Driver<'_, Self::Message>) {
         let _ = (unsent, driver);
     }

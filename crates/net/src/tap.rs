@@ -3,14 +3,19 @@
 //! A query that is answered later is told when its ticket is made: then it is known whether its reply has to go by the worker. Its row is
 //! *marked* if the ring had room for that, and each mark is taken once: by the response, a record of its own without the query and
 //! the addresses, or by a record that says that there is none.
+//!
+//! What the service asks other servers, and what comes of it, is told where it is wanted. Of a sample both are told or none, as both have one ID, which is drawn by chance:
+//! the lowest are told.
 
 mod record;
 mod sample;
 
+use std::net::SocketAddr;
+
 use sync::random::Random;
 use sync::tap::{Wants, Writer};
 
-use crate::context::{Address, NO_IDLE, wall_nanoseconds};
+use crate::context::{Address, NO_IDLE, Transport, wall_nanoseconds};
 use crate::later::{Mark, RowId};
 use crate::queries::{DROPPED, LATER, Place, STREAM};
 use crate::{Context, Queries};
@@ -169,8 +174,43 @@ impl Tap {
     }
 
     /// Hands what was told to the reader.
+    #[inline]
     pub(crate) fn publish(&mut self) {
         self.writer.publish();
+    }
+
+    /// Whether what is asked of other servers is told.
+    #[inline]
+    pub(crate) fn tells_others(&self) -> bool {
+        self.wants.is_some_and(|wants| wants.others)
+    }
+
+    /// Tells of a question to another server that was taken to be sent, if it is to be told. To be published.
+    #[inline]
+    pub(crate) fn question(&mut self, server: SocketAddr, transport: Transport, question: &[u8]) {
+        if self.tells_others() {
+            self.tell_other(Tapped::Question, server, transport, question);
+        }
+    }
+
+    /// Tells of what came from another server, if it is to be told. To be published.
+    #[inline]
+    pub(crate) fn arrival(&mut self, server: SocketAddr, transport: Transport, message: &[u8]) {
+        if self.tells_others() {
+            self.tell_other(Tapped::Arrival, server, transport, message);
+        }
+    }
+
+    #[cold]
+    fn tell_other(&mut self, outcome: Tapped, server: SocketAddr, transport: Transport, message: &[u8]) {
+        let one_in = self.wants.map_or(1, |wants| wants.one_in);
+        if !is_in_sample(message, one_in) {
+            return;
+        }
+        let (context, taken) = (Context { local: server.into(), ..nobody(transport) }, wall_nanoseconds());
+        let head = Head { outcome, end: None, context: &context, row: None, one_in, taken, took: 0 };
+        let parts = if outcome == Tapped::Question { (message, &[][..]) } else { (&[][..], message) };
+        self.record(&head, parts);
     }
 
     fn record_of_row(
@@ -182,27 +222,41 @@ impl Tap {
         response: &[u8],
     ) {
         let Mark { row, one_in, transport } = mark;
-        let nobody = Context {
-            client: Address::NONE,
-            local: Address::NONE,
-            transport,
-            is_proved: false,
-            is_early: false,
-            idle_left: NO_IDLE,
-        };
-        let head = Head { outcome, end, context: &nobody, row: Some(row), one_in, taken, took: 0 };
+        let context = nobody(transport);
+        let head = Head { outcome, end, context: &context, row: Some(row), one_in, taken, took: 0 };
         self.record(&head, (&[], response));
     }
 
     /// Writes a record. `false`: there is no reader any more, or the ring has no room, which it counts.
-    #[inline]
+    #[inline(always)] // What is the same for a batch, and the head, are in registers then: a call costs 45 instructions a record.
     fn record(&mut self, head: &Head<'_>, (query, response): (&[u8], &[u8])) -> bool {
         let Some(wants) = self.wants else { return false };
         let kept_query = &query[..query.len().min(usize::from(wants.query_octets))];
         let kept_response = &response[..response.len().min(usize::from(wants.response_octets))];
         let lengths = [query, response, kept_query, kept_response].map(|octets| octets.len() as u16);
-        self.writer.write([&head.octets(lengths), kept_query, kept_response])
+        self.writer.write(head.words(lengths), [kept_query, kept_response])
     }
+}
+
+/// Of what has no client in its record.
+fn nobody(transport: Transport) -> Context {
+    Context {
+        client: Address::NONE,
+        local: Address::NONE,
+        transport,
+        is_proved: false,
+        is_early: false,
+        idle_left: NO_IDLE,
+    }
+}
+
+/// Whether a message to another server, or from one, is told where one in so many is: by its ID, so that a question is with its answer, and a sample holds all that a smaller
+/// one does. One without an ID is told where all are.
+#[must_use]
+pub fn is_in_sample(message: &[u8], one_in: u32) -> bool {
+    const IDS: u32 = 1 << 16;
+    one_in <= 1
+        || message.first_chunk().is_some_and(|id| u32::from(u16::from_be_bytes(*id)) < IDS.div_ceil(one_in))
 }
 
 #[cfg(test)]

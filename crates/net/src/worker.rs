@@ -250,7 +250,7 @@ impl<S: Service> Worker<S> {
     fn turn(&mut self, deadline: Option<Instant>) -> Events {
         let mut space = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_PER_TURN];
         // Nothing waits while the worker sleeps, whatever asked for it.
-        self.host.core.upstream.flush();
+        self.host.core.flush_questions();
         let timeout = self.timeout(deadline);
         let waited = epoll::wait(&*self.epoll, &mut space, timeout.as_ref());
         self.host.core.inbox().awake();
@@ -358,7 +358,7 @@ impl<S: Service> Worker<S> {
             self.deliver();
         }
         // After the replies: clients whose answers are known do not wait for what others are asked.
-        self.host.core.upstream.flush();
+        self.host.core.flush_questions();
         if self.host.has_panicked() {
             self.restart();
         }
@@ -431,7 +431,7 @@ impl<S: Service> Worker<S> {
                 if self.host.core.has_output() {
                     return;
                 }
-                self.host.core.upstream.flush();
+                self.host.core.flush_questions();
             }
             if received.datagrams < BATCH_WORTH_REPEATING {
                 return;

@@ -91,14 +91,14 @@ impl Service for Relay {
                 let stream = self
                     .stream
                     .get_or_insert_with(|| driver.upstream().connect(server, &Protocol::Tcp).unwrap());
-                driver.upstream().send(*stream, query).unwrap();
+                driver.send(*stream, query).unwrap();
             } else {
                 if self.settings.sources.is_empty() {
                     let sources = vec![self.server.ip()];
                     self.settings = Arc::new(UpstreamSettings { sources, ..(*self.settings).clone() });
                     driver.upstream().configure(Arc::clone(&self.settings));
                 }
-                driver.upstream().ask(self.server, query, Need::Fresh).unwrap();
+                driver.ask(self.server, query, Need::Fresh).unwrap();
             }
         }
     }
@@ -151,7 +151,7 @@ fn asking_costs_none() {
 /// Queries that the tap's reader is told of; its ring was taken when it came.
 fn telling_costs_none() {
     let running = serve(&common::local());
-    let wants = Wants { one_in: 1, query_octets: u16::MAX, response_octets: u16::MAX };
+    let wants = Wants { one_in: 1, query_octets: u16::MAX, response_octets: u16::MAX, others: false };
     let mut reader = running.taps()[0].attach(wants).unwrap();
     let client = udp(address(&running));
     let (mut buffer, mut record, mut told) = ([0; 512], Vec::with_capacity(1024), 0);

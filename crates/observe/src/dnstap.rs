@@ -1,7 +1,8 @@
 //! dnstap: a copy of queries and responses, as messages of protocol buffers in Frame Streams.
 //!
 //! A query of opcode QUERY with RD, to a server that has a resolver, is CLIENT_QUERY and its response CLIENT_RESPONSE; an UPDATE is UPDATE_*, and all else
-//! AUTH_*. A response has its query and the time of that beside it. Source: `dnstap.proto` of dnstap.info, whose numbers of fields and kinds these are.
+//! AUTH_*. A response has its query and the time of that beside it. What the resolver asks other servers is RESOLVER_*, and with RD, as forwarders are asked, FORWARDER_*:
+//! each message by itself, with the server's address alone. Source: `dnstap.proto` of dnstap.info, whose numbers of fields and kinds these are.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -18,7 +19,7 @@ use crate::observer::Consumer;
 use crate::protobuf::{fixed_32, number, octets};
 use crate::queue::Filler;
 use crate::seen::{Question, Seen};
-use crate::told::{Asked, Outcome, Told};
+use crate::told::{Asked, Exchanged, Outcome, Told};
 
 /// Fields of `Dnstap`.
 mod field {
@@ -54,34 +55,55 @@ const DNSTAP_MESSAGE: u64 = 1;
 enum Kind {
     AuthQuery = 1,
     AuthResponse = 2,
+    ResolverQuery = 3,
+    ResolverResponse = 4,
     ClientQuery = 5,
     ClientResponse = 6,
+    ForwarderQuery = 7,
+    ForwarderResponse = 8,
     UpdateQuery = 13,
     UpdateResponse = 14,
 }
+
+/// Of each kind its word, as operators write it.
+const KINDS: [(&str, Kind); 10] = [
+    ("auth-query", Kind::AuthQuery),
+    ("auth-response", Kind::AuthResponse),
+    ("client-query", Kind::ClientQuery),
+    ("client-response", Kind::ClientResponse),
+    ("resolver-query", Kind::ResolverQuery),
+    ("resolver-response", Kind::ResolverResponse),
+    ("forwarder-query", Kind::ForwarderQuery),
+    ("forwarder-response", Kind::ForwarderResponse),
+    ("update-query", Kind::UpdateQuery),
+    ("update-response", Kind::UpdateResponse),
+];
 
 /// Kinds of messages, as operators name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u16);
 
 impl Kinds {
-    /// As they are written.
-    pub const WORDS: [&str; 6] =
-        ["auth-query", "auth-response", "client-query", "client-response", "update-query", "update-response"];
+    /// Those of messages to other servers and from them.
+    const OTHERS: [Kind; 4] =
+        [Kind::ResolverQuery, Kind::ResolverResponse, Kind::ForwarderQuery, Kind::ForwarderResponse];
 
     /// All there are.
     pub const ALL: Kinds = Kinds(u16::MAX);
 
     /// Those of these words; the first that is none otherwise. No word: all.
     pub fn named<'w>(words: impl IntoIterator<Item = &'w str>) -> Result<Kinds, &'w str> {
-        use Kind::{AuthQuery, AuthResponse, ClientQuery, ClientResponse, UpdateQuery, UpdateResponse};
-        let kinds = [AuthQuery, AuthResponse, ClientQuery, ClientResponse, UpdateQuery, UpdateResponse];
         let mut named = Kinds(0);
         for word in words {
-            let at = Self::WORDS.iter().position(|known| *known == word).ok_or(word)?;
-            named.0 |= 1 << kinds[at] as u16;
+            let (_, kind) = KINDS.iter().find(|(known, _)| *known == word).ok_or(word)?;
+            named.0 |= 1 << *kind as u16;
         }
         Ok(if named.0 == 0 { Kinds::ALL } else { named })
+    }
+
+    /// As they are written.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().map(|(word, _)| *word)
     }
 
     fn has(self, kind: Kind) -> bool {
@@ -146,10 +168,9 @@ impl Dnstap {
     }
 
     fn write(&mut self, kind: Kind, told: &Told<'_>, is_response: bool, has_zone: bool) {
-        let Dnstap { terms, filler, zone, message, .. } = self;
+        let Dnstap { terms, zone, message, .. } = self;
         message.clear();
         number(message::TYPE, kind as u64, message);
-        let socket_family = |address: &Address| if address.ip().is_ipv4() { 1 } else { 2 };
         if let Some(Asked { client, .. }) = &told.asked {
             number(message::SOCKET_FAMILY, socket_family(client), message);
         }
@@ -169,6 +190,32 @@ impl Dnstap {
             time(message::RESPONSE_TIME_SEC, message::RESPONSE_TIME_NSEC, told.answered, message);
             octets(message::RESPONSE_MESSAGE, told.response, message);
         }
+        self.add();
+    }
+
+    /// Writes a message to another server or from it.
+    fn write_exchanged(&mut self, kind: Kind, exchanged: &Exchanged<'_>) {
+        let Exchanged { is_response, server, transport, at, message: told } = exchanged;
+        let message = &mut self.message;
+        message.clear();
+        number(message::TYPE, kind as u64, message);
+        number(message::SOCKET_FAMILY, socket_family(server), message);
+        number(message::SOCKET_PROTOCOL, socket_protocol(*transport), message);
+        address(message::RESPONSE_ADDRESS, server.ip(), false, message);
+        number(message::RESPONSE_PORT, u64::from(server.port()), message);
+        if *is_response {
+            time(message::RESPONSE_TIME_SEC, message::RESPONSE_TIME_NSEC, *at, message);
+            octets(message::RESPONSE_MESSAGE, told, message);
+        } else {
+            time(message::QUERY_TIME_SEC, message::QUERY_TIME_NSEC, *at, message);
+            octets(message::QUERY_MESSAGE, told, message);
+        }
+        self.add();
+    }
+
+    /// Adds the message that was written.
+    fn add(&mut self) {
+        let Dnstap { terms, filler, message, .. } = self;
         filler.add(|block| {
             let start = block.len();
             block.extend([0; 4]);
@@ -187,7 +234,9 @@ impl Dnstap {
 
 impl Consumer for Dnstap {
     fn wants(&self) -> Wants {
-        Wants { one_in: self.terms.one_in, query_octets: u16::MAX, response_octets: u16::MAX }
+        let Terms { one_in, kinds, has_resolver, .. } = self.terms;
+        let others = has_resolver && Kinds::OTHERS.into_iter().any(|kind| kinds.has(kind));
+        Wants { one_in, query_octets: u16::MAX, response_octets: u16::MAX, others }
     }
 
     /// Whole, it is evidence: the observer is not to fall behind.
@@ -219,6 +268,20 @@ impl Consumer for Dnstap {
         }
     }
 
+    fn take_exchanged(&mut self, exchanged: &Exchanged<'_>) {
+        let head = exchanged.message;
+        let is_forwarded = head.len() >= HEADER_OCTETS && header::u16_at(head, 2) & header::RD != 0;
+        let kind = match (is_forwarded, exchanged.is_response) {
+            (false, false) => Kind::ResolverQuery,
+            (false, true) => Kind::ResolverResponse,
+            (true, false) => Kind::ForwarderQuery,
+            (true, true) => Kind::ForwarderResponse,
+        };
+        if self.terms.kinds.has(kind) {
+            self.write_exchanged(kind, exchanged);
+        }
+    }
+
     fn hand_over(&mut self, now: Instant) {
         self.filler.hand_over(now);
     }
@@ -226,6 +289,11 @@ impl Consumer for Dnstap {
     fn flush(&mut self) {
         self.filler.flush();
     }
+}
+
+/// The numbers of `SocketFamily`.
+fn socket_family(address: &Address) -> u64 {
+    if address.ip().is_ipv4() { 1 } else { 2 }
 }
 
 /// The numbers of `SocketProtocol`.

@@ -41,7 +41,7 @@ pub use output::{FileBounds, Output};
 pub use query_log::QueryLog;
 pub use queue::Filler;
 pub use sink::Sink;
-pub use told::{Asked, Outcome, Told};
+pub use told::{Asked, Exchanged, Outcome, Told};
 pub use top::{Lookout, Top};
 
 /// Which zone answers about a name, for consumers that say so.

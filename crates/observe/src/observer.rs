@@ -19,7 +19,7 @@ use sync::tap::{Tap, Wants};
 
 pub use self::round::Counts;
 use self::round::{Live, Parts};
-use crate::told::Told;
+use crate::told::{Exchanged, Told};
 
 /// Consumers there can be, each in a place of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub trait Consumer: Send {
     fn is_urgent(&self) -> bool;
     /// A query and what became of it. Must not wait.
     fn take(&mut self, told: &Told<'_>);
+    /// A question to another server, or what came from one: who wants no others ([`Wants::others`]) is told of none. Must not wait.
+    fn take_exchanged(&mut self, _: &Exchanged<'_>) {}
     /// Some time has passed: what is old should go on.
     fn hand_over(&mut self, now: Instant);
     /// Nothing more comes.

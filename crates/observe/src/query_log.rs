@@ -51,7 +51,8 @@ impl QueryLog {
 impl Consumer for QueryLog {
     /// Query and response whole: EDNS is at the end of both.
     fn wants(&self) -> Wants {
-        Wants { one_in: self.terms.one_in, query_octets: u16::MAX, response_octets: u16::MAX }
+        let one_in = self.terms.one_in;
+        Wants { one_in, query_octets: u16::MAX, response_octets: u16::MAX, others: false }
     }
 
     fn is_urgent(&self) -> bool {

@@ -54,16 +54,45 @@ pub struct Told<'t> {
     pub response: &'t [u8],
 }
 
+/// A question to another server, or what came from one.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchanged<'t> {
+    /// Whether it came, rather than went.
+    pub is_response: bool,
+    /// The other server; of what came as far as can be seen, as anybody may forge it.
+    pub server: Address,
+    /// How it went or came.
+    pub transport: Transport,
+    /// Nanoseconds since 1970: when it was asked, and when it was taken off its socket.
+    pub at: u64,
+    /// As much of the message as was wanted by some consumer.
+    pub message: &'t [u8],
+}
+
+impl<'t> Exchanged<'t> {
+    /// What a record says; `None` if it is about a query.
+    pub(crate) fn of(record: &TapRecord<'t>) -> Option<Exchanged<'t>> {
+        let (is_response, message) = match record.outcome {
+            Tapped::Question => (false, record.query),
+            Tapped::Arrival => (true, record.response),
+            _ => return None,
+        };
+        let (server, transport, at) = (record.local, record.transport, record.taken);
+        Some(Exchanged { is_response, server, transport, at, message })
+    }
+}
+
 impl<'t> Told<'t> {
     /// What a record says by itself.
     pub(crate) fn of(record: &TapRecord<'t>) -> Told<'t> {
         let outcome = match (record.outcome, record.end) {
             (Tapped::Answered, _) => Outcome::Answered,
-            (Tapped::Dropped, _) => Outcome::Dropped,
             (Tapped::Stream, _) => Outcome::Stream,
             (Tapped::Later, _) => Outcome::Waits,
             (Tapped::LateResponse, _) => Outcome::AnsweredLate,
             (Tapped::Ended, end) => Outcome::Ended(end.unwrap_or(TapEnd::Gone)),
+            // The latter two are no queries: `Exchanged` has them.
+            (Tapped::Dropped | Tapped::Question | Tapped::Arrival, _) => Outcome::Dropped,
         };
         let is_alone = matches!(outcome, Outcome::AnsweredLate | Outcome::Ended(_));
         let (client, local, at) = (record.client, record.local, record.taken);

@@ -207,6 +207,7 @@ impl Consumer for Top {
             one_in: self.sampling.one_in(),
             query_octets: QUERY_OCTETS,
             response_octets: HEADER_OCTETS as u16,
+            others: false,
         }
     }
 

@@ -6,8 +6,9 @@
 //!   publish, once a batch           ^ tail: stored by the reader   ^ head: stored by the writer
 //! ```
 //!
-//! A record is its length in a word and its octets, padded to whole words. One that does not fit is dropped as a whole and
-//! counted. Who touches what: words from `tail` to `head` are the reader's, all others the writer's; each side hands words over by
+//! A record is its length in words, words, and parts of octets of which each is padded with zeros to whole words, so that they are copied by words
+//! whatever is before them. One that does not fit is dropped as a whole and counted. It is in a row: one that begins near the end of the ring goes on in words
+//! behind it, and those at the beginning that it would be in otherwise rest. Who touches what: words from `tail` to `head` are the reader's, all others the writer's; each side hands words over by
 //! a store with release ordering that the other loads with acquire. So the words themselves need no ordering, and no code here is
 //! unsafe. Without a reader nothing is written: whether there is one, and what it wants, is one relaxed load of a word that
 //! changes only when one comes or goes. The ring takes no memory until the first reader comes.
@@ -24,6 +25,9 @@ pub const RING_OCTETS: usize = 1 << 20;
 /// Octets of a word.
 const WORD: usize = size_of::<u64>();
 
+/// Words of a record at most: its length, two parts of 65,535 octets, and a head that is shorter than what is left.
+const RECORD_WORDS_MAX: usize = (1 << 14) + 64;
+
 /// Words that are stored without a step of a loop in between, which compilers leave there for atomics. With four a record of 300 octets takes 15 instructions more, and more
 /// than eight are in a row in responses alone.
 const WORDS_AT_ONCE: usize = 8;
@@ -31,27 +35,34 @@ const WORDS_AT_ONCE: usize = 8;
 /// What a reader wants to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants {
-    /// One item in so many; 0 is taken for 1.
+    /// One item in so many, of [`ONE_IN_MAX`] at most; 0 is taken for 1.
     pub one_in: u32,
     /// Octets of each query, at most.
     pub query_octets: u16,
     /// Octets of each response, at most.
     pub response_octets: u16,
+    /// Whether it wants to be told also of what is asked of others, and of what they say.
+    pub others: bool,
 }
+
+/// The rarest item of which a reader can be told: the rest of its word says more.
+pub const ONE_IN_MAX: u32 = u32::MAX >> 1;
 
 impl Wants {
     /// Never 0, which says that there is no reader.
     fn to_word(self) -> u64 {
-        u64::from(self.one_in.max(1)) << 32
+        u64::from(self.others) << 63
+            | u64::from(self.one_in.clamp(1, ONE_IN_MAX)) << 32
             | u64::from(self.query_octets) << 16
             | u64::from(self.response_octets)
     }
 
     fn of_word(word: u64) -> Option<Wants> {
         let wants = Wants {
-            one_in: (word >> 32) as u32,
+            one_in: (word >> 32) as u32 & ONE_IN_MAX,
             query_octets: (word >> 16) as u16,
             response_octets: word as u16,
+            others: word >> 63 != 0,
         };
         (word != 0).then_some(wants)
     }
@@ -66,7 +77,7 @@ pub struct Tap {
 struct Shared {
     /// Of the ring; a power of two.
     words_max: usize,
-    /// Made by the first reader.
+    /// Made by the first reader: these, and behind them as many as a record may have.
     words: OnceLock<Box<[AtomicU64]>>,
     /// See [`Wants::to_word`]; stored by readers.
     wants: AtomicU64,
@@ -112,7 +123,8 @@ impl Tap {
         if shared.is_attached.swap(1, Ordering::AcqRel) != 0 {
             return None;
         }
-        shared.words.get_or_init(|| (0..shared.words_max).map(|_| AtomicU64::new(0)).collect());
+        let words = shared.words_max + shared.words_max.min(RECORD_WORDS_MAX);
+        shared.words.get_or_init(|| (0..words).map(|_| AtomicU64::new(0)).collect());
         let head = shared.head.head.load(Ordering::Acquire);
         shared.tail.0.store(head, Ordering::Release);
         shared.wants.store(wants.to_word(), Ordering::Relaxed);
@@ -144,31 +156,30 @@ impl Writer {
         Wants::of_word(self.shared.wants.load(Ordering::Relaxed))
     }
 
-    /// Writes a record of the octets of all parts, one behind the other. `false` if it does not fit, which is counted.
+    /// Writes a record of the words of a head, and the octets of all parts, each from a word on. `false` if it does not fit, which is counted.
     #[inline]
-    pub fn write<const N: usize>(&mut self, parts: [&[u8]; N]) -> bool {
-        let octets = parts.iter().map(|part| part.len()).sum::<usize>();
+    pub fn write<const H: usize, const N: usize>(&mut self, head: [u64; H], parts: [&[u8]; N]) -> bool {
+        let words = H + parts.iter().map(|part| part.len().div_ceil(WORD)).sum::<usize>();
         let words_max = self.shared.words_max as u64;
-        let end = self.position + 1 + octets.div_ceil(WORD) as u64;
+        let end = self.position + 1 + words as u64;
         if end - self.tail > words_max {
             // Acquire: the reader is done with the words before.
             self.tail = self.shared.tail.0.load(Ordering::Acquire);
         }
+        let at = self.position as usize & (self.shared.words_max - 1);
         let ring = self.shared.words.get().filter(|_| end - self.tail <= words_max);
-        let Some(ring) = ring else {
+        let Some(places) = ring.and_then(|ring| ring.get(at..at + 1 + words)) else {
             self.dropped += 1;
             self.shared.head.dropped.store(self.dropped, Ordering::Relaxed);
             return false;
         };
-        let mut record = Record { ring, position: self.position, part: 0, part_octets: 0 };
-        record.put(octets as u64);
-        parts.iter().for_each(|part| record.add(part));
-        record.end();
+        put(places, words, head, parts);
         self.position = end;
         true
     }
 
     /// Hands the records since the last call to the reader. One store; once a batch.
+    #[inline]
     pub fn publish(&mut self) {
         if self.published != self.position {
             self.published = self.position;
@@ -177,75 +188,46 @@ impl Writer {
     }
 }
 
-/// A record that is being written. All of it is made in place, so that this is in registers: in memory a record of 300 octets
-/// cost 100 instructions more.
-struct Record<'w> {
-    /// A power of two of words.
-    ring: &'w [AtomicU64],
-    position: u64,
-    /// Octets that do not make a whole word yet, from the lower end.
-    part: u64,
-    part_octets: usize,
+/// Stores a record in the places for it.
+#[inline(always)] // What is known of the head is so in registers: in memory a record of 300 octets cost 100 instructions more.
+fn put<const H: usize, const N: usize>(
+    places: &[AtomicU64],
+    words: usize,
+    head: [u64; H],
+    parts: [&[u8]; N],
+) {
+    let (length, places) = places.split_at(1);
+    length[0].store(words as u64, Ordering::Relaxed);
+    let (heads, mut places) = places.split_at(H);
+    iter::zip(heads, head).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
+    for part in parts {
+        let (whole, rest) = part.as_chunks::<WORD>();
+        let (now, left) = places.split_at(whole.len());
+        store(now, whole);
+        places = match left.split_first() {
+            Some((place, left)) if !rest.is_empty() => {
+                place.store(last_word(part, rest), Ordering::Relaxed);
+                left
+            }
+            _ => left,
+        };
+    }
 }
 
-impl Record<'_> {
-    #[inline(always)] // See `Record`.
-    fn add(&mut self, octets: &[u8]) {
-        let mut octets = octets;
-        if self.part_octets > 0 {
-            let (first, rest) = octets.split_at(octets.len().min(WORD - self.part_octets));
-            self.add_part(first);
-            octets = rest;
-        }
-        let (words, rest) = octets.as_chunks::<WORD>();
-        self.put_all(words);
-        match octets.last_chunk::<WORD>() {
-            // All at once: those of the last eight that are in a word already are shifted out.
-            Some(last) if !rest.is_empty() => {
-                self.part = u64::from_le_bytes(*last) >> (8 * (WORD - rest.len()));
-                self.part_octets = rest.len();
-            }
-            _ => self.add_part(rest),
-        }
+/// The octets of a part that make no whole word, with zeros behind them.
+#[inline(always)]
+fn last_word(part: &[u8], rest: &[u8]) -> u64 {
+    match part.last_chunk::<WORD>() {
+        // All at once: those of the last eight that are in a word already are shifted out.
+        Some(last) => u64::from_le_bytes(*last) >> (8 * (WORD - rest.len())),
+        None => padded(rest),
     }
+}
 
-    /// Adds octets, no more than complete a word.
-    #[inline(always)]
-    fn add_part(&mut self, octets: &[u8]) {
-        for octet in octets {
-            self.part |= u64::from(*octet) << (8 * self.part_octets);
-            self.part_octets += 1;
-        }
-        if self.part_octets == WORD {
-            self.end();
-        }
-    }
-
-    /// Adds whole words.
-    #[inline(always)]
-    fn put_all(&mut self, words: &[[u8; WORD]]) {
-        let at = self.position as usize & (self.ring.len() - 1);
-        match self.ring.get(at..at + words.len()) {
-            Some(places) => store(places, words),
-            None => store_around(self.ring, at, words),
-        }
-        self.position += words.len() as u64;
-    }
-
-    /// Adds the part of a word that is left, if there is one.
-    #[inline(always)]
-    fn end(&mut self) {
-        if self.part_octets > 0 {
-            self.put(self.part);
-            (self.part, self.part_octets) = (0, 0);
-        }
-    }
-
-    #[inline(always)]
-    fn put(&mut self, word: u64) {
-        self.ring[self.position as usize & (self.ring.len() - 1)].store(word, Ordering::Relaxed);
-        self.position += 1;
-    }
+fn padded(octets: &[u8]) -> u64 {
+    let mut word = [0; WORD];
+    word[..octets.len()].copy_from_slice(octets);
+    u64::from_le_bytes(word)
 }
 
 /// Stores words at as many places, most of them [`WORDS_AT_ONCE`] in a row.
@@ -260,14 +242,6 @@ fn store(places: &[AtomicU64], words: &[[u8; WORD]]) {
     iter::zip(places_left, words_left).for_each(one);
 }
 
-/// Stores words from a place on, and where the ring ends from its beginning on.
-#[cold]
-fn store_around(ring: &[AtomicU64], at: usize, words: &[[u8; WORD]]) {
-    let (first, second) = words.split_at(words.len().min(ring.len() - at));
-    store(&ring[at..][..first.len()], first);
-    store(&ring[..second.len()], second);
-}
-
 /// The side of the thread that is told. Detaches when it is dropped.
 pub struct Reader {
     shared: Arc<Shared>,
@@ -278,7 +252,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Puts the next record in `record`, in place of what is there; `false` if there is none yet. Never waits.
+    /// Puts the octets of the next record in `record`, in place of what is there: those of its head, from the lower end of each word, and of its parts with what they are
+    /// padded with. `false` if there is none yet. Never waits.
     pub fn read(&mut self, record: &mut Vec<u8>) -> bool {
         if self.position == self.head {
             // Acquire: what the writer wrote before it published.
@@ -286,19 +261,14 @@ impl Reader {
         }
         let ring = self.shared.words.get().filter(|_| self.position != self.head);
         let Some(ring) = ring else { return false };
-        let mut next = || {
-            let word = ring[self.position as usize & (ring.len() - 1)].load(Ordering::Relaxed);
-            self.position += 1;
-            word
-        };
-        let mut left = next() as usize;
+        let at = self.position as usize & (self.shared.words_max - 1);
+        let words = ring[at].load(Ordering::Relaxed) as usize;
         record.clear();
-        record.reserve(left);
-        while left > 0 {
-            let octets = left.min(WORD);
-            record.extend_from_slice(&next().to_le_bytes()[..octets]);
-            left -= octets;
+        record.reserve(words * WORD);
+        for word in &ring[at + 1..][..words] {
+            record.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
+        self.position += 1 + words as u64;
         self.shared.tail.0.store(self.position, Ordering::Release);
         true
     }

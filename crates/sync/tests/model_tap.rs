@@ -45,7 +45,7 @@ use loom::thread;
 use primitives::{FAULT, HEAD, TAIL};
 use tap::{Wants, ring};
 
-const ALL: Wants = Wants { one_in: 1, query_octets: 8, response_octets: 0 };
+const ALL: Wants = Wants { one_in: 1, query_octets: 8, response_octets: 0, others: false };
 
 fn model(preemptions: usize, act: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -63,7 +63,7 @@ fn records(preemptions: usize, records: u64, goes: bool) {
                 if writer.wants().is_none() {
                     continue;
                 }
-                writer.write([&number.to_le_bytes()]);
+                writer.write([number], []);
                 writer.publish();
             }
         });

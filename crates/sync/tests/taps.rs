@@ -4,11 +4,23 @@ use std::thread;
 
 use sync::tap::{Reader, Wants, ring};
 
-const ALL: Wants = Wants { one_in: 1, query_octets: 512, response_octets: 4096 };
+const ALL: Wants = Wants { one_in: 1, query_octets: 512, response_octets: 4096, others: true };
 
 fn read(reader: &mut Reader) -> Option<Vec<u8>> {
     let mut record = vec![0xff; 3];
     reader.read(&mut record).then_some(record)
+}
+
+/// Octets as they are in a record.
+fn padded(octets: &[u8]) -> Vec<u8> {
+    let mut octets = octets.to_vec();
+    octets.resize(octets.len().next_multiple_of(8), 0);
+    octets
+}
+
+/// What is read of a record of one part.
+fn of(octets: &[u8]) -> Option<Vec<u8>> {
+    Some(padded(octets))
 }
 
 #[test]
@@ -18,37 +30,40 @@ fn nobody_is_told_before_somebody_asks_or_after() {
     let mut reader = tap.attach(ALL).expect("the first");
     assert!(tap.attach(ALL).is_none(), "one at a time");
     assert_eq!(writer.wants(), Some(ALL));
-    assert!(writer.write([b"one"]));
+    assert!(writer.write([], [b"one"]));
     assert_eq!(read(&mut reader), None, "not published");
     writer.publish();
-    assert!(writer.write([b"two"]));
-    assert_eq!((read(&mut reader), read(&mut reader)), (Some(b"one".to_vec()), None));
-    reader.change(Wants { one_in: 0, query_octets: 0, response_octets: u16::MAX });
-    let wants = Wants { one_in: 1, query_octets: 0, response_octets: u16::MAX };
+    assert!(writer.write([], [b"two"]));
+    assert_eq!((read(&mut reader), read(&mut reader)), (of(b"one"), None));
+    reader.change(Wants { one_in: 0, query_octets: 0, response_octets: u16::MAX, others: false });
+    let wants = Wants { one_in: 1, query_octets: 0, response_octets: u16::MAX, others: false };
     assert_eq!(writer.wants(), Some(wants));
     drop(reader);
     assert_eq!(writer.wants(), None);
-    assert!(writer.write([b"three"]));
+    assert!(writer.write([], [b"three"]));
     writer.publish();
     let mut reader = tap.attach(ALL).expect("the only one");
     assert_eq!(read(&mut reader), None, "what nobody was there for is not kept");
-    assert!(writer.write([b"four"]));
+    assert!(writer.write([], [b"four"]));
     writer.publish();
-    assert_eq!(read(&mut reader), Some(b"four".to_vec()));
+    assert_eq!(read(&mut reader), of(b"four"));
 }
 
+/// The ring is no multiple of the records, so that each begins and ends at all its places.
 #[test]
-fn parts_of_any_length_are_put_together() {
+fn heads_and_parts_of_any_length_are_put_together() {
     let (mut writer, tap) = ring(256);
     let mut reader = tap.attach(ALL).expect("the first");
     let octets: Vec<u8> = (1..=60).collect();
+    let head = [u64::MAX, 0x0807_0605_0403_0201];
     for (first, second) in (0..30).flat_map(|first| (first..60).map(move |second| (first, second))) {
         let parts = [&octets[..first], &octets[first..second], &octets[second..]];
-        assert!(writer.write(parts));
+        assert!(writer.write(head, parts));
         writer.publish();
-        assert_eq!(read(&mut reader).as_deref(), Some(&octets[..]), "{first}, {second}");
+        let expected = [vec![0xff; 8], (1..=8).collect(), parts.map(padded).concat()].concat();
+        assert_eq!(read(&mut reader), Some(expected), "{first}, {second}");
     }
-    assert!(writer.write([]));
+    assert!(writer.write([], []));
     writer.publish();
     assert_eq!((read(&mut reader), read(&mut reader)), (Some(Vec::new()), None));
 }
@@ -56,22 +71,22 @@ fn parts_of_any_length_are_put_together() {
 #[test]
 fn what_does_not_fit_is_dropped_as_a_whole_and_counted() {
     let (mut writer, tap) = ring(64);
-    assert!(!writer.write([b"nobody is there"]));
+    assert!(!writer.write([], [b"nobody is there"]));
     let mut reader = tap.attach(ALL).expect("the first");
     assert_eq!((reader.dropped(), tap.dropped()), (0, 1));
-    assert!(!writer.write([&[1; 57]]), "a word of length and 57 octets");
-    assert!(!writer.write([&[1; 6000]]));
-    assert!(writer.write([&[2; 56]]));
-    assert!(!writer.write([]));
+    assert!(!writer.write([], [&[1; 57]]), "a word of length and 57 octets");
+    assert!(!writer.write([7], [&[1; 49]]) && !writer.write([], [&[1; 9], &[1; 41]]));
+    assert!(writer.write([7; 6], [&[2]]));
+    assert!(!writer.write([], []));
     writer.publish();
-    assert!(!writer.write([]), "not read yet");
-    assert_eq!((read(&mut reader), read(&mut reader)), (Some(vec![2; 56]), None));
-    assert!(writer.write([&[3; 24]]) && writer.write([&[4; 24]]) && !writer.write([b""]));
+    assert!(!writer.write([], []), "not read yet");
+    assert_eq!((read(&mut reader).map(|record| record.len()), read(&mut reader)), (Some(56), None));
+    assert!(writer.write([], [&[3; 24]]) && writer.write([], [&[4; 24]]) && !writer.write([], []));
     writer.publish();
-    assert_eq!((read(&mut reader), reader.dropped(), tap.dropped()), (Some(vec![3; 24]), 5, 6));
-    assert!(writer.write([&[5; 9]]), "room of the one that was read");
+    assert_eq!((read(&mut reader), reader.dropped(), tap.dropped()), (of(&[3; 24]), 6, 7));
+    assert!(writer.write([], [&[5; 9]]), "room of the one that was read");
     writer.publish();
-    assert_eq!((read(&mut reader), read(&mut reader)), (Some(vec![4; 24]), Some(vec![5; 9])));
+    assert_eq!((read(&mut reader), read(&mut reader)), (of(&[4; 24]), of(&[5; 9])));
 }
 
 /// Records of a number and as many octets as it says, of which none is torn, doubled or out of order.
@@ -84,8 +99,8 @@ fn readers_come_and_go_beside_a_writer() {
             let mut written = 0;
             for number in 0..RECORDS {
                 let octets = [number as u8; 100];
-                let parts = [&number.to_le_bytes()[..], &octets[..number as usize % 100]];
-                written += u32::from(writer.wants().is_some() && writer.write(parts));
+                let part = &octets[..number as usize % 100];
+                written += u32::from(writer.wants().is_some() && writer.write([number.into()], [part]));
                 if number % 16 == 0 {
                     writer.publish();
                     thread::yield_now();
@@ -104,9 +119,9 @@ fn readers_come_and_go_beside_a_writer() {
                     continue;
                 };
                 let (number, octets) = record.split_first_chunk().expect("a number");
-                let number = u32::from_le_bytes(*number);
+                let number = u64::from_le_bytes(*number) as u32;
                 assert!(last < Some(number), "{number} after {last:?}");
-                assert_eq!(octets, &vec![number as u8; number as usize % 100][..]);
+                assert_eq!(octets, padded(&vec![number as u8; number as usize % 100]));
                 (last, seen) = (Some(number), seen + 1);
             }
         }

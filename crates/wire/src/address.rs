@@ -49,6 +49,12 @@ impl Address {
         self.ip
     }
 
+    /// Whether [`Address::ip`] is an IPv4 address; a mapped one is not.
+    #[inline]
+    pub fn is_v4(&self) -> bool {
+        self.is_v4
+    }
+
     /// Whether it is an IPv4 address, and the first 64 bits: those of an IPv4 one in the upper half, the others zero. A mapped one is IPv4.
     #[inline(always)]
     pub fn leading_bits(&self) -> (bool, u64) {

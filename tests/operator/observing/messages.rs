@@ -17,7 +17,9 @@ pub type Fields = HashMap<u64, Field>;
 pub mod field {
     pub const TYPE: u64 = 1;
     pub const QUERY_ADDRESS: u64 = 4;
+    pub const RESPONSE_ADDRESS: u64 = 5;
     pub const QUERY_PORT: u64 = 6;
+    pub const RESPONSE_PORT: u64 = 7;
     pub const QUERY_TIME_SEC: u64 = 8;
     pub const QUERY_MESSAGE: u64 = 10;
     pub const QUERY_ZONE: u64 = 11;

@@ -12,7 +12,7 @@ struct Panics;
 
 impl Consumer for Panics {
     fn wants(&self) -> sync::tap::Wants {
-        sync::tap::Wants { one_in: 1, query_octets: 0, response_octets: 0 }
+        sync::tap::Wants { one_in: 1, query_octets: 0, response_octets: 0, others: false }
     }
 
     fn is_urgent(&self) -> bool {

@@ -102,7 +102,8 @@ pub(crate) fn problems(settings: &Settings) -> Vec<(&'static str, &'static str, 
         (_, Some(_)) => {}
     }
     if let Err(word) = dnstap::Kinds::named(dnstap.messages.texts().iter().map(|word| &**word)) {
-        let text = format!("expected some of {}, found {word:?}", dnstap::Kinds::WORDS.join(", "));
+        let words: Vec<_> = dnstap::Kinds::words().collect();
+        let text = format!("expected some of {}, found {word:?}", words.join(", "));
         problems.push(("dnstap", "messages", text));
     }
     if !log.output.is_empty()

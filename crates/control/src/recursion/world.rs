@@ -59,7 +59,7 @@ impl World for Outside<'_, '_> {
 
     fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent> {
         let need = if has_cookie { Need::Any } else { Need::Fresh };
-        let path = self.driver.upstream().ask(to, octets, need).map_err(unsent)?;
+        let path = self.driver.ask(to, octets, need).map_err(unsent)?;
         Ok(Path(path.bits()))
     }
 
@@ -79,7 +79,7 @@ impl World for Outside<'_, '_> {
     }
 
     fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<(), Unsent> {
-        self.driver.upstream().send(net::StreamId::from_bits(stream.0), octets).map_err(unsent)
+        self.driver.send(net::StreamId::from_bits(stream.0), octets).map_err(unsent)
     }
 
     fn close(&mut self, stream: StreamId) {

@@ -337,7 +337,7 @@ const QUEUE_OCTETS: Range = Range::Number("octets", 1 << 20, 16 << 30);
 const FILE_OCTETS: Range = Range::Number("octets", 1 << 20, 1 << 44);
 
 /// One query in so many.
-const ONE_IN: Range = Range::Number("", 1, u32::MAX as u64);
+const ONE_IN: Range = Range::Number("", 1, sync::tap::ONE_IN_MAX as u64);
 
 section! {
     /// A copy of queries and responses for collectors (dnstap). No query waits for it: what a collector does not take in time is dropped and counted (`zonda ctl stats`).
@@ -345,14 +345,14 @@ section! {
         /// Where it goes, in Frame Streams: `unix:PATH`, a socket that a collector listens on; `tcp:ADDRESS:PORT`, the same elsewhere; `file:PATH`, a new file for each
         /// start, before which one that is there is named PATH.1, and so on. Empty: nowhere.
         output: String = String::new(), Range::Any, live;
-        /// Which messages: `auth-query` and `auth-response`, of zones of this server; `client-query` and `client-response`, of queries to the resolver, which have RD; `update-query` and
-        /// `update-response`. Empty: all.
+        /// Which messages: `auth-query` and `auth-response`, of zones of this server; `client-query` and `client-response`, of queries to the resolver, which have RD; `resolver-query` and
+        /// `resolver-response`, of what the resolver asks other servers, or `forwarder-query` and `forwarder-response` where that has RD; `update-query` and `update-response`. Empty: all.
         messages: Names = Names::default(), Range::TextsOrNone("a kind of message such as \"auth-response\""), live;
         /// Name of this server in each message. Empty: none.
         identity: String = String::new(), Range::Any, live;
         /// Version of this server in each message. Empty: none.
         version: String = String::new(), Range::Any, live;
-        /// One query in so many, drawn by chance, with its response.
+        /// One query in so many, drawn by chance, with its response, and as many of the questions to other servers.
         one_in: u32 = 1, ONE_IN, live;
         /// Whether addresses of clients are cut to their network, /24 of IPv4 and /48 of IPv6. What EDNS says of clients stays as it is in the messages.
         mask: bool = false, Range::Any, live;

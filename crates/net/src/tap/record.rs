@@ -1,4 +1,4 @@
-//! A record of the tap, as octets and as read.
+//! A record of the tap, as words and as read.
 //!
 //! Numbers are in little-endian order:
 //!
@@ -9,17 +9,17 @@
 //! 16 nanoseconds of the wall clock since 1970 (8 octets)   24 nanoseconds from there until the response was rendered
 //! 28 octets of the query   30 of the response   32 how many of the query follow   34 of the response
 //! 36 port of the client   38 local port   40 address of the client (16), of IPv4 the first four   56 local address, likewise
-//! 72 query, response
+//! 72 query, response, each padded to words of 8 octets
 //! ```
 
 use crate::Context;
 use crate::context::{Address, Transport};
 use crate::later::RowId;
 
-/// Whole words of the ring, so that the query behind it is copied by words.
-const HEAD_OCTETS: usize = 72;
-
-const _: () = assert!(HEAD_OCTETS.is_multiple_of(size_of::<u64>()));
+/// Words of the ring before the query.
+pub(super) const HEAD_WORDS: usize = 9;
+/// Octets of a word.
+const WORD: usize = size_of::<u64>();
 
 /// No row.
 const NONE: u32 = u32::MAX;
@@ -39,6 +39,10 @@ pub enum Tapped {
     LateResponse,
     /// The query of the row gets no response in a record: see [`TapRecord::end`].
     Ended,
+    /// The service asks another server, [`TapRecord::local`]: the question is the query of the record.
+    Question,
+    /// Something came from another server, [`TapRecord::local`], which anybody may have forged: it is the response of the record.
+    Arrival,
 }
 
 /// How a query that was to be answered later ended without a response in a record.
@@ -83,9 +87,9 @@ pub struct TapRecord<'r> {
     pub taken: u64,
     /// Nanoseconds from there until the responses of the batch were rendered, at most [`u32::MAX`]; 0 of [`Tapped::Later`], late responses and ends.
     pub took: u32,
-    /// Who asked; [`Address::NONE`] of late responses and ends.
+    /// Who asked; [`Address::NONE`] of late responses and ends, and of what has to do with other servers.
     pub client: Address,
-    /// Where it was sent to; likewise.
+    /// Where it was sent to; [`Address::NONE`] of late responses and ends.
     pub local: Address,
     /// How long the query is; 0 of late responses and ends.
     pub query_octets: u16,
@@ -101,10 +105,14 @@ impl<'r> TapRecord<'r> {
     /// Reads a record; `None` if it is none.
     #[must_use]
     pub fn read(record: &'r [u8]) -> Option<Self> {
-        let (head, rest) = record.split_first_chunk::<HEAD_OCTETS>()?;
+        let (head, rest) = record.split_first_chunk::<{ HEAD_WORDS * WORD }>()?;
         let short = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|index| head[at + index]));
-        let (query, rest) = rest.split_at_checked(usize::from(short(32)))?;
+        let (query_octets, response_octets) = (usize::from(short(32)), usize::from(short(34)));
+        let (query, rest) = rest.split_at_checked(query_octets.next_multiple_of(WORD))?;
+        if rest.len() != response_octets.next_multiple_of(WORD) {
+            return None;
+        }
         let row = TapRow { index: number(4), generation: number(8) };
         let (outcome, end) = match (head[0], head[3]) {
             (0, 0) => (Tapped::Dropped, None),
@@ -115,6 +123,8 @@ impl<'r> TapRecord<'r> {
             (5, 0) => (Tapped::Ended, Some(TapEnd::Dropped)),
             (5, 1) => (Tapped::Ended, Some(TapEnd::Gone)),
             (5, 2) => (Tapped::Ended, Some(TapEnd::Stream)),
+            (6, 0) => (Tapped::Question, None),
+            (7, 0) => (Tapped::Arrival, None),
             _ => return None,
         };
         let transport = match head[1] {
@@ -139,8 +149,8 @@ impl<'r> TapRecord<'r> {
             local: read_address(head[2] & 8 != 0, &head[56..], short(38)),
             query_octets: short(28),
             response_octets: short(30),
-            query,
-            response: rest.get(..usize::from(short(34)))?,
+            query: &query[..query_octets],
+            response: &rest[..response_octets],
         })
     }
 }
@@ -164,29 +174,45 @@ pub(super) struct Head<'c> {
 }
 
 impl Head<'_> {
-    /// As it is in the ring, with the octets of the query, of the response, and how many of each follow.
-    #[inline]
-    pub(super) fn octets(&self, lengths: [u16; 4]) -> [u8; HEAD_OCTETS] {
-        let (context, mut octets) = (self.context, [0; HEAD_OCTETS]);
-        octets[0] = self.outcome as u8;
-        octets[1] = context.transport as u8;
-        octets[2] = u8::from(context.is_proved)
-            | u8::from(context.is_early) << 1
-            | u8::from(context.client.ip().is_ipv4()) << 2
-            | u8::from(context.local.ip().is_ipv4()) << 3;
-        octets[3] = self.end.map_or(0, |end| end as u8);
-        octets[4..8].copy_from_slice(&self.row.map_or(NONE, RowId::index).to_le_bytes());
-        octets[8..12].copy_from_slice(&self.row.map_or(0, RowId::generation).to_le_bytes());
-        octets[12..16].copy_from_slice(&self.one_in.to_le_bytes());
-        octets[16..24].copy_from_slice(&self.taken.to_le_bytes());
-        octets[24..28].copy_from_slice(&self.took.to_le_bytes());
-        for (index, length) in lengths.into_iter().enumerate() {
-            octets[28 + 2 * index..][..2].copy_from_slice(&length.to_le_bytes());
-        }
-        octets[36..38].copy_from_slice(&context.client.port().to_le_bytes());
-        octets[38..40].copy_from_slice(&context.local.port().to_le_bytes());
-        octets[40..56].copy_from_slice(&context.client.octets());
-        octets[56..].copy_from_slice(&context.local.octets());
-        octets
+    /// As it is in the ring, with the octets of the query, of the response, and how many of each follow. Made in registers: an array of octets is
+    /// written and then read again.
+    #[inline(always)]
+    pub(super) fn words(&self, [query, response, kept_query, kept_response]: [u16; 4]) -> [u64; HEAD_WORDS] {
+        let Context { client, local, transport, is_proved, is_early, .. } = self.context;
+        let flags = u8::from(*is_proved)
+            | u8::from(*is_early) << 1
+            | u8::from(client.is_v4()) << 2
+            | u8::from(local.is_v4()) << 3;
+        let end = self.end.map_or(0, |end| end as u8);
+        let kinds = u32::from_le_bytes([self.outcome as u8, *transport as u8, flags, end]);
+        let (row, generation) = self.row.map_or((NONE, 0), |row| (row.index(), row.generation()));
+        let [client_low, client_high] = address_words(client);
+        let [local_low, local_high] = address_words(local);
+        [
+            two(kinds, row),
+            two(generation, self.one_in),
+            self.taken,
+            two(self.took, u32::from(query) | u32::from(response) << 16),
+            two(
+                u32::from(kept_query) | u32::from(kept_response) << 16,
+                u32::from(client.port()) | u32::from(local.port()) << 16,
+            ),
+            client_low,
+            client_high,
+            local_low,
+            local_high,
+        ]
     }
+}
+
+/// A word of two numbers, the first in its lower half.
+#[inline]
+fn two(first: u32, second: u32) -> u64 {
+    u64::from(first) | u64::from(second) << 32
+}
+
+#[inline]
+fn address_words(address: &Address) -> [u64; 2] {
+    let bits = u128::from_le_bytes(address.octets());
+    [bits as u64, (bits >> 64) as u64]
 }

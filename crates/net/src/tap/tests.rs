@@ -6,7 +6,7 @@ use crate::driver::Source;
 use crate::later::Later;
 use crate::queries::{Batch, Outcome, Rooms, Span};
 
-const WHOLE: Wants = Wants { one_in: 1, query_octets: u16::MAX, response_octets: u16::MAX };
+const WHOLE: Wants = Wants { one_in: 1, query_octets: u16::MAX, response_octets: u16::MAX, others: false };
 
 /// Octets of each query: its number.
 const QUERY_OCTETS: usize = 4;
@@ -259,9 +259,53 @@ fn records_are_read_as_they_were_written() {
     for record in &records {
         assert!((0..record.len()).all(|octets| TapRecord::read(&record[..octets]).is_none()));
     }
-    for (at, octet) in [(0, 6), (1, 5), (3, 1), (32, 0xff)] {
+    for (at, octet) in [(0, 8), (1, 5), (3, 1), (32, 0xff)] {
         let mut record = records[0].clone();
         record[at] = octet;
         assert!(TapRecord::read(&record).is_none(), "octet {at} is {octet}");
     }
+}
+
+/// A question to another server and what came of it: both or none, whatever the rate; and nothing for who does not want it.
+#[test]
+fn what_is_asked_of_others() {
+    const ONE_IN: u32 = 100;
+    let (mut tap, handle) = tap();
+    let server: SocketAddr = "[2001:db8::53]:853".parse().unwrap();
+    let exchange = |tap: &mut Tap| {
+        for id in 0..=u16::MAX {
+            tap.question(server, Transport::Tls, &id.to_be_bytes());
+            tap.arrival(server, Transport::Tls, &id.to_be_bytes());
+        }
+        tap.question(server, Transport::Udp, b"!");
+        tap.publish();
+    };
+    let mut reader = handle.attach(WHOLE).unwrap();
+    tap.look();
+    exchange(&mut tap);
+    let mut octets = Vec::new();
+    assert!(!reader.read(&mut octets), "it was not wanted");
+    reader.change(Wants { one_in: ONE_IN, others: true, ..WHOLE });
+    tap.look();
+    let before = wall_nanoseconds();
+    exchange(&mut tap);
+    let (mut asked, mut came) = (Vec::new(), Vec::new());
+    while reader.read(&mut octets) {
+        let record = TapRecord::read(&octets).unwrap();
+        assert_eq!((record.local, record.client), (server.into(), Address::NONE));
+        assert_eq!((record.transport, record.row, record.one_in), (Transport::Tls, None, ONE_IN));
+        assert!((before..=wall_nanoseconds()).contains(&record.taken));
+        match record.outcome {
+            Tapped::Question => asked.push(record.query.to_vec()),
+            Tapped::Arrival => came.push(record.response.to_vec()),
+            outcome => panic!("{outcome:?}"),
+        }
+    }
+    assert_eq!(asked, came);
+    assert_eq!(asked.len(), 65_536_usize.div_ceil(ONE_IN as usize));
+    reader.change(Wants { others: true, ..WHOLE });
+    tap.look();
+    tap.question(server, Transport::Udp, b"!");
+    tap.publish();
+    assert!(reader.read(&mut octets), "one without an ID, where all are told");
 }

@@ -24,7 +24,7 @@ pub struct Arrivals {
 /// One datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival<'a> {
-    /// At which socket: as [`super::Upstream::ask`] said. Whoever comes by another path than the question went is not the one who was asked.
+    /// At which socket: as [`crate::Driver::ask`] said. Whoever comes by another path than the question went is not the one who was asked.
     pub path: PathId,
     /// From whom, as far as can be seen: anybody may forge it.
     pub sender: SocketAddr,

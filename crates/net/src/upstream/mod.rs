@@ -39,6 +39,7 @@ pub use stream::UNSENT_OCTETS_MAX;
 pub use streams::{Closed, Protocol, SERVER_STREAMS_MAX, StreamId};
 pub use tls::{Authentication, Roots, TlsFault, TlsServer};
 
+use crate::context::Transport;
 use crate::counters::Counters;
 use pool::{Means, Pool};
 use streams::{Brought, Streams};
@@ -144,12 +145,8 @@ impl Upstream {
         self.settings = settings;
     }
 
-    /// Has `octets`, 1 to 65,507, sent to `server` from a port that an attacker cannot foretell: at the end of the event, or sooner where much waits. Never waits.
-    /// The path is part of what an answer must agree in, beside sender, ID and question; [`Upstream::settle`] says that it is no longer needed.
-    ///
-    /// Errors: [`Unsent::NoRoute`], [`Unsent::Sockets`], [`Unsent::Length`]. What fails when it is sent is told by an event ([`crate::Service::unsent`]). What becomes
-    /// of the datagram later nobody says: messages of routers, which anybody can forge, are not listened to.
-    pub fn ask(&mut self, server: SocketAddr, octets: &[u8], need: Need) -> Result<PathId, Unsent> {
+    /// See [`crate::Driver::ask`].
+    pub(crate) fn ask(&mut self, server: SocketAddr, octets: &[u8], need: Need) -> Result<PathId, Unsent> {
         if octets.is_empty() || octets.len() > DATAGRAM_OCTETS_MAX {
             return Err(Unsent::Length);
         }
@@ -179,11 +176,14 @@ impl Upstream {
         self.streams.connect(server, protocol, settings, &mut self.random, self.now, counters)
     }
 
-    /// Sends a message of 1 to 65,535 octets. Any number may be sent before the first answer, which may come in any order (RFC 7766 6.2.1.1).
-    ///
-    /// Errors: [`Unsent::Busy`] while the server does not take what is sent already ([`UNSENT_OCTETS_MAX`]) or owes 128 answers, [`Unsent::Length`], [`Unsent::Closed`].
-    pub fn send(&mut self, stream: StreamId, octets: &[u8]) -> Result<(), Unsent> {
-        self.streams.send(stream, octets, &self.settings, self.now)
+    /// See [`crate::Driver::send`]. To which server, and how.
+    pub(crate) fn send(
+        &mut self,
+        stream: StreamId,
+        octets: &[u8],
+    ) -> Result<(SocketAddr, Transport), Unsent> {
+        self.streams.send(stream, octets, &self.settings, self.now)?;
+        self.streams.to(stream).ok_or(Unsent::Closed)
     }
 
     /// Has the stream closed as idle after `idle` instead of the time of the settings: what the server grants (RFC 7828), or a forwarder is worth.
@@ -196,8 +196,9 @@ impl Upstream {
         self.streams.remove(stream, &self.counters);
     }
 
-    pub(crate) fn is_open(&mut self, stream: StreamId) -> bool {
-        self.streams.is_open(stream)
+    /// Which server an open stream leads to, and how.
+    pub(crate) fn to(&mut self, stream: StreamId) -> Option<(SocketAddr, Transport)> {
+        self.streams.to(stream)
     }
 
     /// Goes on with a stream that is ready; what it brought is to be told and given back. `None`: this turn has brought enough.

@@ -69,6 +69,11 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// Whether it is by TLS.
+    pub(super) fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
     pub(super) fn new(
         socket: TcpStream,
         server: SocketAddr,

@@ -21,6 +21,7 @@ use super::socket::Family;
 use super::stream::{READ_OCTETS, Stream, closed};
 use super::tls::TlsServer;
 use super::{Unsent, unsent};
+use crate::context::Transport;
 use crate::counters::Counters;
 use crate::tcp::frame::{Front, LENGTH_OCTETS, front};
 use crate::token::{GENERATIONS, Token};
@@ -153,8 +154,10 @@ impl Streams {
         if *generation == id.generation { entry.as_mut() } else { None }
     }
 
-    pub(super) fn is_open(&mut self, id: StreamId) -> bool {
-        self.get(id).is_some()
+    /// Where an open one leads, and how.
+    pub(super) fn to(&mut self, id: StreamId) -> Option<(SocketAddr, Transport)> {
+        let stream = &self.get(id)?.stream;
+        Some((stream.server, if stream.is_secure() { Transport::Tls } else { Transport::Tcp }))
     }
 
     fn count(&self) -> usize {

@@ -1,6 +1,7 @@
 //! What comes from other servers: datagrams, and what happens to streams.
 
 use super::Worker;
+use crate::context::Transport;
 use crate::service::Service;
 use crate::upstream::{PathId, StreamId};
 
@@ -14,6 +15,11 @@ impl<S: Service> Worker<S> {
 
     pub(super) fn tell_arrivals(&mut self) {
         let arrivals = self.host.core.upstream.take_arrivals();
+        if self.host.core.tap.tells_others() {
+            for arrival in arrivals.iter() {
+                self.host.core.tap.arrival(arrival.sender, Transport::Udp, arrival.octets);
+            }
+        }
         self.event(|service, driver| service.arrivals(&arrivals, driver));
         self.host.core.upstream.give_back(arrivals);
     }
@@ -27,10 +33,10 @@ impl<S: Service> Worker<S> {
         }
         for message in brought.messages() {
             // The service may have closed it, or have panicked, meanwhile.
-            if !self.host.core.upstream.is_open(id) {
-                break;
-            }
-            self.host.core.upstream.told(id);
+            let core = &mut self.host.core;
+            let Some((server, transport)) = core.upstream.to(id) else { break };
+            core.upstream.told(id);
+            core.tap.arrival(server, transport, message);
             self.event(|service, driver| service.message(id, message, driver));
         }
         self.host.core.upstream.give_back_stream(id, brought);

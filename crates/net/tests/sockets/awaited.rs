@@ -30,7 +30,7 @@ impl Service for Asker {
                 let settings = UpstreamSettings { fresh_per_second: 0, ..UpstreamSettings::default() };
                 driver.upstream().configure(Arc::new(settings));
                 for number in 0..QUESTIONS as u32 {
-                    driver.upstream().ask(self.server, &number.to_be_bytes(), Need::Fresh).unwrap();
+                    driver.ask(self.server, &number.to_be_bytes(), Need::Fresh).unwrap();
                 }
             } else {
                 driver.set_timer_in(Duration::from_millis(1), 1).unwrap();

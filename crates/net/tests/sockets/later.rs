@@ -1,6 +1,6 @@
 //! Answers that are made later: by the worker, by other threads, to clients that are gone; and every bound of them.
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Shutdown, TcpListener};
 use std::time::{Duration, Instant};
 
 use crate::common::toy::{self, Shared};
@@ -97,7 +97,7 @@ fn what_cannot_go_past_the_worker_goes_by_it() {
     }
     assert_eq!(await_all_ended(&running).later_dropped, 2);
     // What the tap is to see.
-    let wants = sync::tap::Wants { one_in: 1, query_octets: 8, response_octets: 100 };
+    let wants = sync::tap::Wants { one_in: 1, query_octets: 8, response_octets: 100, others: false };
     let mut reader = running.taps()[0].attach(wants).unwrap();
     client.send(b"thread is told").unwrap();
     let (ticket, query) = tickets.recv().unwrap();
@@ -292,15 +292,7 @@ fn timers_wakers_and_messages() {
 
 #[test]
 fn upstream_echo() {
-    let upstream = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let at = upstream.local_addr().unwrap();
-    let echo = std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        for _ in 0..101 {
-            let (octets, sender) = upstream.recv_from(&mut buffer).unwrap();
-            upstream.send_to(&buffer[..octets], sender).unwrap();
-        }
-    });
+    let at = toy::udp_server(101);
     let (running, _, _tickets) = toy::serve(&local());
     let query = format!("upstream {at}");
     assert_eq!(ask(&udp(address(&running)), query.as_bytes()), query.as_bytes());
@@ -309,21 +301,7 @@ fn upstream_echo() {
         let query = format!("upstream {at} {round}");
         assert_eq!(ask_tcp(&mut client, query.as_bytes()), query.as_bytes());
     }
-    echo.join().unwrap();
     await_all_ended(&running);
-}
-
-/// Answers the first message of each connection twice.
-fn tcp_server(connections: usize) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().take(connections).flatten() {
-            let message = framed(&receive(&mut stream));
-            stream.write_all(&[&message[..], &message].concat()).unwrap();
-        }
-    });
-    at
 }
 
 #[test]
@@ -331,7 +309,7 @@ fn streams_to_servers() {
     let (running, shared, _tickets) = toy::serve(&local());
     let client = udp(address(&running));
     // The toy closes the stream at the first message: it is not told of the second.
-    let query = format!("server {}", tcp_server(2));
+    let query = format!("server {}", toy::tcp_server(2));
     for _ in 0..2 {
         assert_eq!(ask(&client, query.as_bytes()), query.as_bytes());
     }
@@ -340,11 +318,11 @@ fn streams_to_servers() {
     client.send(format!("server {nobody}").as_bytes()).unwrap();
     await_heard(&shared, "Refused");
     // A panic ends the streams of that service, and not the worker.
-    let query = format!("server {} explode", tcp_server(1));
+    let query = format!("server {} explode", toy::tcp_server(1));
     client.send(query.as_bytes()).unwrap();
     await_counts(&running, "the panic", |counters| counters.service_panics == 1);
     await_counts(&running, "no stream", |counters| counters.upstream_streams_open == 0);
-    let query = format!("server {}", tcp_server(1));
+    let query = format!("server {}", toy::tcp_server(1));
     assert_eq!(ask(&client, query.as_bytes()), query.as_bytes());
     assert_eq!(total(&running).upstream_streams_begun, 5);
     await_all_ended(&running);
@@ -460,7 +438,7 @@ fn the_tap_is_told_of_queries_and_late_responses() {
     let (running, _, _tickets) = toy::serve(&local());
     let client = udp(address(&running));
     assert_eq!(ask(&client, b"now before it"), b"now before it");
-    let wants = sync::tap::Wants { one_in: 1, query_octets: 8, response_octets: 100 };
+    let wants = sync::tap::Wants { one_in: 1, query_octets: 8, response_octets: 100, others: false };
     let mut reader = running.taps()[0].attach(wants).unwrap();
     assert_eq!(ask(&client, b"now it is told"), b"now it is told");
     let mut connection = tcp(address(&running));

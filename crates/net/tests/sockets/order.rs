@@ -14,7 +14,7 @@ struct Asker {
 
 impl Asker {
     fn ask_and_reply(&mut self, ticket: Ticket, driver: &mut Driver<'_, ()>) {
-        driver.upstream().ask(self.server, b"question", Need::Any).unwrap();
+        driver.ask(self.server, b"question", Need::Any).unwrap();
         let reply = driver.reply(ticket, |room| {
             room[..5].copy_from_slice(b"reply");
             5

@@ -2,6 +2,7 @@
 use crate::common;
 use std::collections::HashMap;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::common::toy;
@@ -9,7 +10,7 @@ use crate::common::{PATIENCE, address, ask, ask_tcp, await_counts, framed, local
 use net::{LATER_PER_CONNECTION_MAX, Listen, Messages, Pull, TapEnd, TapRecord, TapRow, Tapped, Transport};
 use sync::tap::{Reader, Tap, Wants};
 
-const ALL: Wants = Wants { one_in: 1, query_octets: 40, response_octets: 40 };
+const ALL: Wants = Wants { one_in: 1, query_octets: 40, response_octets: 40, others: false };
 
 /// A record, kept.
 #[derive(Clone, Debug)]
@@ -23,6 +24,7 @@ struct Told {
     took: u32,
     query: String,
     response: String,
+    local: SocketAddr,
 }
 
 /// A reader, and all that it was told.
@@ -51,6 +53,7 @@ impl Records {
                 took: record.took,
                 query: text(record.query),
                 response: text(record.response),
+                local: record.local.into(),
             });
         }
     }
@@ -81,7 +84,7 @@ impl Records {
                     assert!(ends[place].1.is_none(), "{told:?} and {:?}", ends[place]);
                     ends[place].1 = Some(told);
                 }
-                Tapped::Answered | Tapped::Dropped | Tapped::Stream => assert_eq!(told.row, None),
+                _ => assert_eq!(told.row, None),
             }
         }
         ends
@@ -424,4 +427,33 @@ fn nothing_is_told_twice() {
     }
     println!("{later} queries that were answered later");
     assert!(later > 4 * ROUNDS, "{later}");
+}
+
+/// Datagrams and streams, each as it went and came.
+#[test]
+fn what_other_servers_are_asked() {
+    let (running, _, _tickets) = toy::serve(&local());
+    let mut records = Records::of(&running.taps()[0], Wants { others: true, ..ALL });
+    let (echo, stream) = (toy::udp_server(1), toy::tcp_server(1));
+    let client = udp(address(&running));
+    for query in [format!("upstream {echo}"), format!("server {stream}")] {
+        assert_eq!(ask(&client, query.as_bytes()), query.as_bytes());
+    }
+    records.wait(8);
+    let others: Vec<_> = records
+        .told
+        .iter()
+        .filter(|told| matches!(told.outcome, Tapped::Question | Tapped::Arrival))
+        .map(|told| (told.outcome, told.transport, told.local, &told.query[..], &told.response[..]))
+        .collect();
+    let (datagram, message) = (format!("upstream {echo}"), format!("server {stream}"));
+    assert_eq!(
+        others,
+        [
+            (Tapped::Question, Transport::Udp, echo, &datagram[..], ""),
+            (Tapped::Arrival, Transport::Udp, echo, "", &datagram[..]),
+            (Tapped::Question, Transport::Tcp, stream, &message[..], ""),
+            (Tapped::Arrival, Transport::Tcp, stream, "", &message[..]),
+        ]
+    );
 }

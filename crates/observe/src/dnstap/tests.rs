@@ -187,7 +187,7 @@ fn kinds_by_what_is_asked_and_what_becomes_of_it() {
     }
     let only = Terms { kinds: Kinds::named(["client-response"]).unwrap(), ..terms() };
     assert_eq!(kinds(only, &told(&query, &response)), [6]);
-    assert_eq!(Kinds::named(["auth-query", "forwarder-query"]), Err("forwarder-query"));
+    assert_eq!(Kinds::named(["auth-query", "stub-query"]), Err("stub-query"));
 }
 
 #[test]
@@ -212,6 +212,57 @@ fn clients_are_masked() {
     assert_eq!(of(Address::v4([192, 0, 2, 77], 1)), [192, 0, 2, 0]);
     let v6 = Address::v6([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], 1, 0);
     assert_eq!(of(v6), [1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+/// Each by itself, with the address of the server alone.
+#[test]
+fn what_is_asked_of_other_servers() {
+    let server = Address::v6([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], 853, 0);
+    let of = |terms: Terms, is_response, flags| {
+        let (filler, from, _to, _) = queue(1 << 20);
+        let mut dnstap = Dnstap::new(terms, filler, Box::new(Example));
+        let message = message(flags);
+        dnstap.take_exchanged(&Exchanged {
+            is_response,
+            server,
+            transport: Transport::Tls,
+            at: 1_764_334_160_123_456_789,
+            message: &message,
+        });
+        dnstap.flush();
+        frames(&from).into_iter().map(|frame| frame.message.unwrap()).collect::<Vec<_>>()
+    };
+    let asked = TheirMessage {
+        kind: 3,
+        socket_family: Some(2),
+        socket_protocol: Some(3),
+        response_address: Some((1..=16).collect()),
+        response_port: Some(853),
+        query_time_sec: Some(1_764_334_160),
+        query_time_nsec: Some(123_456_789),
+        query_message: Some(message(0)),
+        ..TheirMessage::default()
+    };
+    let came = TheirMessage {
+        kind: 4,
+        query_time_sec: None,
+        query_time_nsec: None,
+        query_message: None,
+        response_time_sec: Some(1_764_334_160),
+        response_time_nsec: Some(123_456_789),
+        response_message: Some(message(header::QR)),
+        ..asked.clone()
+    };
+    assert_eq!(of(terms(), false, 0), [asked]);
+    assert_eq!(of(Terms { is_masked: true, ..terms() }, true, header::QR), [came], "no client");
+    let kinds = [false, true].map(|is_response| of(terms(), is_response, header::RD)[0].kind);
+    assert_eq!(kinds, [7, 8], "a forwarder");
+    let some = Terms { kinds: Kinds::named(["resolver-response"]).unwrap(), ..terms() };
+    assert_eq!((of(some.clone(), false, 0).len(), of(some.clone(), true, 0).len()), (0, 1));
+    let wants = |terms| Dnstap::new(terms, queue(1 << 20).0, Box::new(Example)).wants().others;
+    assert!(wants(some.clone()) && wants(terms()));
+    assert!(!wants(Terms { has_resolver: false, ..some }));
+    assert!(!wants(Terms { kinds: Kinds::named(["client-query"]).unwrap(), ..terms() }));
 }
 
 fn any_address() -> impl Strategy<Value = Address> {

@@ -3,14 +3,14 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use net::{TapRecord, Tapped};
+use net::{TapRecord, Tapped, is_in_sample};
 use sync::Random;
 use sync::tap::{Reader, Tap, Wants};
 
 use super::{Consumer, SLOTS, Slot};
 use crate::join::{Join, Row, Takers};
 use crate::pace::Pace;
-use crate::told::{Outcome, Told};
+use crate::told::{Exchanged, Outcome, Told};
 
 /// Records of one ring at a time: so that no worker's has to become full while another's is read.
 const RECORDS_A_TURN: usize = 1024;
@@ -55,6 +55,8 @@ struct Consumers {
     each: [Option<Box<dyn Consumer>>; SLOTS],
     /// One in so many, of each; 0 where there is none.
     one_in: [u32; SLOTS],
+    /// Who wants what is asked of others too.
+    others: [bool; SLOTS],
     random: Option<Random>,
 }
 
@@ -74,6 +76,8 @@ impl Parts {
         consumer: Option<Box<dyn Consumer>>,
     ) -> Option<Box<dyn Consumer>> {
         self.consumers.one_in[slot as usize] = one_in(consumer.as_deref());
+        self.consumers.others[slot as usize] =
+            consumer.as_ref().is_some_and(|consumer| consumer.wants().others);
         std::mem::replace(&mut self.consumers.each[slot as usize], consumer)
     }
 
@@ -84,6 +88,7 @@ impl Parts {
             one_in: one.one_in.min(other.one_in),
             query_octets: one.query_octets.max(other.query_octets),
             response_octets: one.response_octets.max(other.response_octets),
+            others: one.others | other.others,
         })
     }
 
@@ -187,6 +192,9 @@ impl Worker {
 
     /// Tells consumers of a record, with the query where that came before.
     fn tell(&mut self, record: &TapRecord<'_>, consumers: &mut Consumers, counts: &Live) {
+        if let Some(exchanged) = Exchanged::of(record) {
+            return consumers.tell_exchanged(&exchanged);
+        }
         let mut told = Told::of(record);
         match (record.outcome, record.row) {
             (Tapped::Later, Some(at)) => {
@@ -234,6 +242,16 @@ impl Consumers {
         }
         // Nobody takes more than it wants: each of those stands for as many as it leaves out, or as the ring did.
         Takers { slots, times: self.one_in.map(|wanted| wanted.max(told)) }
+    }
+
+    /// Tells those who want it, each of its own sample: see [`is_in_sample`].
+    fn tell_exchanged(&mut self, exchanged: &Exchanged<'_>) {
+        for (slot, consumer) in self.each.iter_mut().enumerate() {
+            let is_wanted = self.others[slot] && is_in_sample(exchanged.message, self.one_in[slot]);
+            if let Some(consumer) = consumer.as_mut().filter(|_| is_wanted) {
+                consumer.take_exchanged(exchanged);
+            }
+        }
     }
 
     fn tell(&mut self, takers: Takers, told: &Told<'_>) {

@@ -5,7 +5,7 @@ use net::TapEnd;
 use sync::tap::{Writer, ring};
 
 use super::*;
-use crate::told::Outcome;
+use crate::told::{Exchanged, Outcome};
 
 const RING_OCTETS: usize = 1 << 16;
 
@@ -30,11 +30,12 @@ fn record(
         head[at + 2..at + 4].copy_from_slice(&(response.len() as u16).to_le_bytes());
     }
     head[36..38].copy_from_slice(&53_u16.to_le_bytes());
-    [&head, query, response].concat()
+    let padded = |octets: &[u8]| [octets, &[0; 7][..octets.len().wrapping_neg() % 8]].concat();
+    [head, padded(query), padded(response)].concat()
 }
 
 fn write(writer: &mut Writer, octets: &[u8]) {
-    writer.write([octets]);
+    writer.write([], [octets]);
     writer.publish();
 }
 
@@ -50,7 +51,7 @@ struct Passes {
 
 impl Consumer for Passes {
     fn wants(&self) -> Wants {
-        Wants { one_in: self.one_in, query_octets: 100, response_octets: 100 }
+        Wants { one_in: self.one_in, query_octets: 100, response_octets: 100, others: false }
     }
 
     fn is_urgent(&self) -> bool {
@@ -149,6 +150,62 @@ fn consumers_thin_by_chance() {
     assert!((late as i64 - 4000).abs() < 300, "{late} of 20,000");
 }
 
+/// A consumer of messages to other servers and from them.
+struct Hears {
+    wants: Wants,
+    to: Sender<(bool, Vec<u8>)>,
+}
+
+impl Consumer for Hears {
+    fn wants(&self) -> Wants {
+        self.wants
+    }
+
+    fn is_urgent(&self) -> bool {
+        false
+    }
+
+    fn take(&mut self, told: &Told<'_>) {
+        panic!("{told:?} is no such message")
+    }
+
+    fn take_exchanged(&mut self, exchanged: &Exchanged<'_>) {
+        let _ = self.to.send((exchanged.is_response, exchanged.message.to_vec()));
+    }
+
+    fn hand_over(&mut self, _: Instant) {}
+
+    fn flush(&mut self) {}
+}
+
+/// Who wants what is asked of other servers has its sample of it, and nobody else is told.
+#[test]
+fn what_is_asked_of_other_servers() {
+    let (observer, mut writer) = observer();
+    let hears = |one_in, others| {
+        let (to, heard) = channel();
+        let wants = Wants { one_in, query_octets: 100, response_octets: 100, others };
+        (Box::new(Hears { wants, to }), heard)
+    };
+    let (half, heard) = hears(2, true);
+    let (other, nothing) = hears(1, false);
+    observer.set(Slot::Dnstap, Some(half)).unwrap();
+    observer.set(Slot::Top, Some(other)).unwrap();
+    let wants = writer.wants().unwrap();
+    assert_eq!((wants.one_in, wants.others), (1, true), "the denser of both, and what one of them wants");
+    for id in [0, 0x7fff_u16, 0x8000, 0xffff] {
+        write(&mut writer, &record(6, 0, None, 1, &id.to_be_bytes(), b""));
+        write(&mut writer, &record(7, 0, None, 1, b"", &id.to_be_bytes()));
+    }
+    end(&observer);
+    let told: Vec<_> = heard.try_iter().collect();
+    let lower = [0, 0x7fff_u16].map(u16::to_be_bytes);
+    let expected = lower.iter().flat_map(|id| [false, true].map(|is_response| (is_response, id.to_vec())));
+    assert_eq!(told, expected.collect::<Vec<_>>());
+    assert_eq!(nothing.try_iter().count(), 0);
+    assert_eq!(observer.counts().read, 8);
+}
+
 /// A consumer that wants more or fewer queries from time to time, and passes on how many each stands for.
 struct Weighs {
     one_in: Arc<AtomicU32>,
@@ -157,7 +214,12 @@ struct Weighs {
 
 impl Consumer for Weighs {
     fn wants(&self) -> Wants {
-        Wants { one_in: self.one_in.load(Ordering::Relaxed), query_octets: 100, response_octets: 100 }
+        Wants {
+            one_in: self.one_in.load(Ordering::Relaxed),
+            query_octets: 100,
+            response_octets: 100,
+            others: false,
+        }
     }
 
     fn is_urgent(&self) -> bool {
@@ -222,7 +284,7 @@ struct Panics;
 
 impl Consumer for Panics {
     fn wants(&self) -> Wants {
-        Wants { one_in: 1, query_octets: 100, response_octets: 100 }
+        Wants { one_in: 1, query_octets: 100, response_octets: 100, others: false }
     }
 
     fn is_urgent(&self) -> bool {

@@ -219,7 +219,7 @@ fn an_octet_a_second_completes_nothing() {
         peer.write_all(&[*octet]).unwrap();
         thread::sleep(Duration::from_millis(2));
         client.pass(Duration::from_millis(1_000));
-        assert!(client.upstream.is_open(id));
+        assert!(client.upstream.to(id).is_some());
         // One turn.
         let brought = client.upstream.turn(id).unwrap();
         client.upstream.give_back_stream(id, brought);
@@ -241,7 +241,7 @@ fn times_of_all_states() {
     let millisecond = Duration::from_millis(1);
     let over = |client: &mut Client, id, seconds, why| {
         client.pass(Duration::from_secs(seconds) - millisecond);
-        assert!(client.upstream.is_open(id), "{why:?} too early");
+        assert!(client.upstream.to(id).is_some(), "{why:?} too early");
         client.pass(millisecond);
         assert_eq!(client.told(1), [Told::Closed(id, why)]);
     };
@@ -335,8 +335,8 @@ fn who_holds_streams_open_keeps_others_from_none() {
         holders.push(id);
     }
     // Each new one has displaced the oldest of them, and not the one at work.
-    assert!(client.upstream.is_open(working));
-    let left: Vec<_> = holders.iter().filter(|&&id| client.upstream.is_open(id)).copied().collect();
+    assert!(client.upstream.to(working).is_some());
+    let left: Vec<_> = holders.iter().filter(|&&id| client.upstream.to(id).is_some()).copied().collect();
     assert_eq!(left, holders[20 - (SEATS - 1)..]);
 }
 

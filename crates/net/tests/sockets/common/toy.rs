@@ -1,11 +1,13 @@
 //! A service for tests that does everything a service can, as the first word of a query says.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::{framed, receive};
 use net::{
     Arrival, Arrivals, Closed, Driver, Item, Messages, Need, PathId, Protocol, Pull, Queries, Running,
     Server, Service, StreamId, StreamWaker, Ticket, Waker,
@@ -101,12 +103,12 @@ impl Toy {
             "hold" => self.held.push(ticket),
             "server" => {
                 let stream = driver.upstream().connect(words[1].parse().unwrap(), &Protocol::Tcp).unwrap();
-                driver.upstream().send(stream, query).unwrap();
+                driver.send(stream, query).unwrap();
                 self.streams.insert(stream, ticket);
             }
             _ => {
                 let remote: SocketAddr = words[1].parse().unwrap();
-                let path = driver.upstream().ask(remote, query, Need::Any).unwrap();
+                let path = driver.ask(remote, query, Need::Any).unwrap();
                 self.upstream.insert((path, query.to_vec()), ticket);
             }
         }
@@ -314,4 +316,31 @@ impl Messages for Count {
         self.left -= 1;
         Pull::Message(self.octets)
     }
+}
+
+/// Answers the first message of each connection twice.
+pub fn tcp_server(connections: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().take(connections).flatten() {
+            let message = framed(&receive(&mut stream));
+            stream.write_all(&[&message[..], &message].concat()).unwrap();
+        }
+    });
+    at
+}
+
+/// Echoes so many datagrams.
+pub fn udp_server(datagrams: usize) -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = socket.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        for _ in 0..datagrams {
+            let (octets, sender) = socket.recv_from(&mut buffer).unwrap();
+            socket.send_to(&buffer[..octets], sender).unwrap();
+        }
+    });
+    at
 }
