@@ -71,7 +71,7 @@ pub struct Version {
 /// What is said. Of which side it comes each says itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// Server, first: names of zones that are wanted, `*.` and a name for all below it; without any the usual ones ([`transfer::catalog_zone::Allowed`]).
+    /// Server, first: names of zones that are wanted, `*.` and a name for all below it; without any the usual ones, as of catalogs.
     Names(NameBuf),
     /// Server, then: a piece of the certificates that a database is to show one of, in PEM; all pieces together are at most [`ROOTS_OCTETS_MAX`].
     Roots(Vec<u8>),

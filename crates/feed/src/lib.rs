@@ -1,36 +1,11 @@
-//! The feeder: a process that reads a store and pushes what is new in it to the server, which treats it as it does a primary.
+//! What a server and the feeder of a store say to each other, and where a store is. Of databases it knows nothing, and neither does the server, which uses this
+//! and not the feeder.
 //!
-//! ```text
-//! server                                        this process
-//! where it is, once ----------------- pair ---> process: opens it, rights given up before
-//!                      <--- opened: identity ---'
-//! what it holds: zone, serial, mark --- pair -> follow: what is there, against what is held
-//!                      <--- begin, messages of DNS records, end: a zone, or what changed in it
-//! arrived, served, refused, whole ----- pair ->
-//! ```
+//! * [`frame`]: the words; [`pair`]: over what they are said.
+//! * [`address`]: where a store is, as the feeder is told.
 //!
-//! It is `zonda feed`, a child of the server. SQLite runs here and not in the process that answers. Design: `docs/design/store.md` 5.
-//!
-//! * [`frame`]: what both say to each other; [`address`]: where a store is; [`pair`]: over what. That is all that the server uses of this crate.
-//! * `process`: from the start to the end; `reach`: how a store is reached; `confine`: rights that are given up before, and `filter`: system calls.
-//! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages. They know no database, but [`store::source`].
-//! * `sqlite`: a file as such a source; `watch`: whether the file is the one that was opened.
+//! Design: `docs/design/store.md` 5.
 
 pub mod address;
-mod confine;
-mod filter;
-mod follow;
 pub mod frame;
-mod message;
 pub mod pair;
-mod process;
-mod push;
-mod reach;
-mod sqlite;
-mod watch;
-
-pub use process::run;
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests;

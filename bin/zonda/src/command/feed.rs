@@ -8,7 +8,7 @@ pub struct Arguments {}
 
 /// Runs until the server ends; says whether nothing was wrong.
 pub fn run(_arguments: &Arguments) -> bool {
-    match feed::run() {
+    match feeder::run() {
         Ok(()) => true,
         Err(line) => {
             complain([format!("feed: {line}").as_str()]);

@@ -17,8 +17,8 @@ use store::source::{Moment, Next, Source};
 use transfer::catalog_zone::Allowed;
 use wire::{Name, NameBuf};
 
-use crate::frame::{Frame, Mark, ON_THEIR_WAY_MAX, Version};
 use crate::push::{NotPushed, Push, Pushed};
+use feed::frame::{Frame, Mark, ON_THEIR_WAY_MAX, Version};
 
 /// What was refused or unfit is looked at again after so long, also if nothing has changed, as the disk may have room again; twice as long each time, until something
 /// is served.

@@ -7,10 +7,10 @@ use calls::Sockets;
 use store::Fault;
 use store::source::Source;
 
-use crate::address::{Address, Network, Place};
 use crate::confine::{confine_to_folder, confine_to_port};
 use crate::sqlite::Sqlite;
 use crate::watch::Watch;
+use feed::address::{Address, Network, Place};
 
 /// Says whether who reads a store is to go on.
 pub(crate) type Beat = Box<dyn FnMut() -> bool + Send>;

@@ -5,7 +5,7 @@ use wire::iana::{class, rtype};
 use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
 
-use crate::frame::REST_OCTETS_MAX;
+use feed::frame::REST_OCTETS_MAX;
 
 /// Octets at which a message is full: one more record of a usual length fits, and long ones have a message of their own.
 const FULL_OCTETS: usize = 32 << 10;

@@ -125,8 +125,8 @@ fn what_waits_is_raised_together() {
 #[test]
 fn what_is_asked_next_is_said() {
     let (mut source, mut follow) = (Noted::default(), Follow::new(Allowed::default()));
-    let mark = crate::frame::Mark([7; 16]);
-    follow.hold("z0001.test".parse().unwrap(), Some(crate::frame::Version { serial: 0, mark }));
+    let mark = feed::frame::Mark([7; 16]);
+    follow.hold("z0001.test".parse().unwrap(), Some(feed::frame::Version { serial: 0, mark }));
     follow.list(&mut source).unwrap();
     let mut begun = 0;
     follow

@@ -11,8 +11,8 @@ use zone::contents::SourcePosition;
 use zone::{Contents, ContentsBuilder};
 
 use crate::follow::Follow;
-use crate::frame::{Frame, Mark, Version};
 use crate::sqlite::Sqlite;
+use feed::frame::{Frame, Mark, Version};
 
 const ZONE: &str = "@ 60 SOA ns host 1 3600 600 86400 60\n@ 60 NS ns\nns 60 A 192.0.2.1\n";
 

@@ -9,8 +9,8 @@ use store::{Fault, Kind};
 use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
 
-use crate::frame::{Frame, Mark, Version};
 use crate::message::{Messages, TooLong};
+use feed::frame::{Frame, Mark, Version};
 
 /// Records of differences that are pushed as such: of more the whole zone is the shorter way.
 const CHANGED_MAX: u64 = 100_000;

@@ -16,9 +16,9 @@ use wire::NameBuf;
 use crate::confine::{close_inherited, limit};
 use crate::filter::refuse;
 use crate::follow::{Follow, Over};
-use crate::frame::{Frame, ROOTS_OCTETS_MAX};
-use crate::pair::{Reader, say};
 use crate::reach::{Beat, Reach};
+use feed::frame::{Frame, ROOTS_OCTETS_MAX};
+use feed::pair::{Reader, say};
 
 /// How long the server may take to say which store.
 const OPEN_WAIT: Duration = Duration::from_secs(10);

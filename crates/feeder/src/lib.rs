@@ -1,0 +1,32 @@
+//! The feeder: a process that reads a store and pushes what is new in it to the server, which treats it as it does a primary.
+//!
+//! ```text
+//! server                                        this process
+//! where it is, once ----------------- pair ---> process: opens it, rights given up before
+//!                      <--- opened: identity ---'
+//! what it holds: zone, serial, mark --- pair -> follow: what is there, against what is held
+//!                      <--- begin, messages of DNS records, end: a zone, or what changed in it
+//! arrived, served, refused, whole ----- pair ->
+//! ```
+//!
+//! It is `zonda feed`, a child of the server. Databases are read here and not in the process that answers. What both say to each other is crate `feed`. Design: `docs/design/store.md` 5.
+//!
+//! * `process`: from the start to the end; `reach`: how a store is reached; `confine`: rights that are given up before, and `filter`: system calls.
+//! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages. They know no database, but [`store::source`].
+//! * `sqlite`: a file as such a source; `watch`: whether the file is the one that was opened.
+
+mod confine;
+mod filter;
+mod follow;
+mod message;
+mod process;
+mod push;
+mod reach;
+mod sqlite;
+mod watch;
+
+pub use process::run;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
