@@ -66,7 +66,7 @@ tsan:
 	crates/sync/tsan
 
 # Kept inputs, then new ones. Two targets at a time: each uses one core.
-FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace fuzz-tsig fuzz-message-layer fuzz-update fuzz-api fuzz-transfer fuzz-validate fuzz-resolve-response fuzz-journal
+FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace fuzz-tsig fuzz-message-layer fuzz-update fuzz-api fuzz-transfer fuzz-validate fuzz-resolve-response fuzz-journal fuzz-feed-frame
 .PHONY: $(FUZZ_GOALS)
 
 fuzz:

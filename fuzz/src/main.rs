@@ -21,7 +21,7 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 12] = [
+const TARGETS: [(&str, Target); 13] = [
     ("message", message::run),
     ("message-layer", message_layer::run),
     // What must hold is said in `zonefile::fuzz`.
@@ -39,6 +39,8 @@ const TARGETS: [(&str, Target); 12] = [
     // Responses put together from signed zones, with octets changed; what must hold is said in `validate::fuzz`.
     ("validate", validate::fuzz::check),
     ("journal", image::run),
+    // Any octets as what a feeder and the server say to each other; what must hold is said in `feed::frame::fuzz`.
+    ("feed-frame", feed::frame::fuzz::check_frames),
     // Any octets as a capture; what must hold is said in `bench::trace::fuzz`.
     ("trace", bench::trace::fuzz::fuzz_capture),
 ];

@@ -8,6 +8,9 @@
 //!
 //! What the feeder says is a stranger's for the server: its process may have been taken over. No octets lead to more than an error.
 
+#[doc(hidden)]
+pub mod fuzz;
+
 use std::fmt;
 
 use wire::name::NAME_OCTETS_MAX;

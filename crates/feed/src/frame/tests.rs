@@ -149,3 +149,22 @@ fn passwords_are_not_shown() {
     let shown = format!("{:?}", Frame::Open(network(Place::Socket("/run".into(), 1), Tls::Prefer)));
     assert!(shown.contains("password: ...") && !shown.contains("geheim"), "{shown}");
 }
+
+/// What the fuzzer begins with, and what it looks at, of each octet that is another one.
+#[test]
+fn what_is_fuzzed_holds() {
+    let mut octets = Vec::new();
+    let short = |frame: &&Frame| !matches!(frame, Frame::Message(_));
+    all().iter().filter(short).for_each(|frame| frame.write(&mut octets));
+    fuzz::check_frames(&octets);
+    for at in 0..octets.len() {
+        let mut changed = octets.clone();
+        changed[at] ^= 0x81;
+        fuzz::check_frames(&changed);
+    }
+    for seed in std::fs::read_dir("../../fuzz/seeds/feed-frame").unwrap() {
+        let octets = std::fs::read(seed.unwrap().path()).unwrap();
+        assert!(Frame::read(&octets).is_ok_and(|frame| frame.is_some()));
+        fuzz::check_frames(&octets);
+    }
+}
