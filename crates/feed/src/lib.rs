@@ -2,10 +2,11 @@
 //! and not the feeder.
 //!
 //! * [`frame`]: the words; [`pair`]: over what they are said.
-//! * [`address`]: where a store is, as the feeder is told.
+//! * [`address`]: where a store is, as the feeder is told; [`url`]: as people write that of PostgreSQL, in settings and for `zonda store`.
 //!
 //! Design: `docs/design/store.md` 5.
 
 pub mod address;
 pub mod frame;
 pub mod pair;
+pub mod url;

@@ -7,9 +7,11 @@
 //! * [`target`]: where it is; `tls`: how to trust it; `link`: a connection, with a limit of time for each statement; `fault`: what the server says.
 //! * [`open`]: a schema made, opened, refused, adopted; `schema.sql`, `triggers.sql`, `close.sql`: versions are made in there.
 //! * [`write`]: all of a zone put in place of what is there; [`read`]: the reverse, and the history; [`trim`]: history dropped.
-//! * [`look`]: what is new, for who follows it.
+//! * [`follow`]: as who follows it has it open; [`look`]: what is new for them, [`fetch`]: and what that is.
 
 mod fault;
+pub mod fetch;
+pub mod follow;
 mod link;
 pub mod look;
 pub mod open;
@@ -20,6 +22,7 @@ pub mod trim;
 mod version;
 pub mod write;
 
+pub use link::Beat;
 pub use open::Store;
 pub use target::Target;
 pub use write::Writer;

@@ -7,14 +7,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::Future;
 use std::io::Cursor;
-use std::pin::Pin;
-use std::time::Duration;
+use std::pin::{Pin, pin};
+use std::time::{Duration, Instant};
 
+use feed::address::Tls;
 use futures_util::{SinkExt, StreamExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, CopyInSink, Error, NoTls, Row, Statement};
+use tokio_postgres::{Client, CopyInSink, Error, NoTls, Row, RowStream, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::target::{CONNECT_MAX, Target};
@@ -23,6 +24,12 @@ use crate::fault::Fault;
 
 /// What a server that ends a statement may take to say so.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How often who waits is asked whether to go on.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// Called while statements are at work: whether to go on.
+pub type Beat = Box<dyn FnMut() -> bool + Send>;
 
 /// How long a lock is waited for, as a writer of SQLite waits.
 const LOCK_WAIT: Duration = crate::sqlite::open::WAIT_MAX;
@@ -42,24 +49,33 @@ pub(super) struct Link {
     limit: Duration,
     /// Whether it was given up: nothing is waited for again.
     is_given_up: Cell<bool>,
+    beat: RefCell<Beat>,
     /// Statements that the server has parsed, by their text.
     statements: RefCell<HashMap<&'static str, Statement>>,
 }
 
 impl Link {
     /// Connects. `limit`: for each statement.
-    pub(super) fn open(target: &Target, limit: Duration) -> Result<Link, Fault> {
+    pub(super) fn open(target: &Target, limit: Duration, mut beat: Beat) -> Result<Link, Fault> {
         let away = |error: std::io::Error| Fault::File("start a client", error);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(away)?;
-        let tls = target.roots.as_deref().map(tls::connector).transpose()?;
+        let has_tls = target.tls != Tls::Disable;
+        let tls = has_tls.then(|| tls::connector(target.tls, &target.roots)).transpose()?;
         // Of each host: a server that takes a connection and says nothing is given up, too.
         let hosts = u32::try_from(target.config.get_hosts().len()).unwrap_or(u32::MAX);
-        let connected = runtime
-            .block_on(async { timeout(CONNECT_MAX.saturating_mul(hosts), connect(target, tls)).await });
-        let client = connected
-            .map_err(|_| Fault::Away(format!("no word from it for {} s", CONNECT_MAX.as_secs())))??;
-        let link =
-            Link { client, runtime, limit, is_given_up: Cell::new(false), statements: RefCell::default() };
+        let client = within(&runtime, CONNECT_MAX.saturating_mul(hosts), &mut beat, connect(target, tls))
+            .map_err(|late| match late {
+            Late::Silent => Fault::Away(format!("no word from it for {} s", CONNECT_MAX.as_secs())),
+            Late::Unwanted => unwanted(),
+        })??;
+        let link = Link {
+            client,
+            runtime,
+            limit,
+            is_given_up: Cell::new(false),
+            beat: RefCell::new(beat),
+            statements: RefCell::default(),
+        };
         link.batch(&format!(
             "SET statement_timeout = {}; SET lock_timeout = {}; SET client_min_messages = error;
              SET search_path = pg_catalog, pg_temp; SET jit = off; SET DateStyle = ISO; SET TimeZone = 'UTC'",
@@ -75,13 +91,14 @@ impl Link {
         if self.is_given_up.get() {
             return Err(silent());
         }
-        match self.runtime.block_on(async { timeout(limit, act).await }) {
-            Ok(done) => Ok(done?),
-            Err(_) => {
-                self.is_given_up.set(true);
-                Err(silent())
+        let done = within(&self.runtime, limit, &mut *self.beat.borrow_mut(), act);
+        Ok(done.map_err(|late| {
+            self.is_given_up.set(true);
+            match late {
+                Late::Silent => silent(),
+                Late::Unwanted => unwanted(),
             }
-        }
+        })??)
     }
 
     /// Statements without parameters; rows are of no use.
@@ -122,6 +139,26 @@ impl Link {
         act: &mut impl FnMut(&Row) -> Result<(), E>,
     ) -> Result<usize, E> {
         let rows = self.wait(self.client.query_raw(sql, std::iter::empty::<&(dyn ToSql + Sync)>()))?;
+        self.hand_over(rows, act)
+    }
+
+    /// The same of one that is kept, with parameters.
+    pub(super) fn each_of<E: From<Fault>>(
+        &self,
+        sql: &'static str,
+        parameters: Parameters<'_>,
+        act: &mut impl FnMut(&Row) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let statement = self.prepared(sql)?;
+        let rows = self.wait(self.client.query_raw(&statement, parameters.iter().copied()))?;
+        self.hand_over(rows, act)
+    }
+
+    fn hand_over<E: From<Fault>>(
+        &self,
+        rows: RowStream,
+        act: &mut impl FnMut(&Row) -> Result<(), E>,
+    ) -> Result<usize, E> {
         let mut rows = Box::pin(rows.ready_chunks(ROWS_TAKEN));
         let (mut waiting, mut octets, mut count) = (Vec::new(), 0, 0);
         while let Some(taken) = self.wait(async { Ok(rows.next().await) })? {
@@ -168,6 +205,41 @@ impl Link {
         let sink = self.wait(self.client.copy_in(sql))?;
         Ok(Copying { link: self, sink: Box::pin(sink), buffer: Vec::with_capacity(COPIED_OCTETS) })
     }
+}
+
+/// Why something was not waited for to its end.
+enum Late {
+    /// It took too long.
+    Silent,
+    /// Nobody waits for it any more.
+    Unwanted,
+}
+
+fn unwanted() -> Fault {
+    Fault::Away("nobody waits for it any more".into())
+}
+
+/// Waits for something, and asks now and then whether to go on with that.
+fn within<T>(
+    runtime: &Runtime,
+    limit: Duration,
+    beat: &mut (dyn FnMut() -> bool + Send),
+    act: impl Future<Output = T>,
+) -> Result<T, Late> {
+    runtime.block_on(async {
+        let (until, mut act) = (Instant::now() + limit, pin!(act));
+        loop {
+            if !beat() {
+                return Err(Late::Unwanted);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match timeout(left.min(BEAT), act.as_mut()).await {
+                Ok(done) => return Ok(done),
+                Err(_) if left <= BEAT => return Err(Late::Silent),
+                Err(_) => {}
+            }
+        }
+    })
 }
 
 /// A client, whose connection is at work whenever the runtime is. What it ends by is known by the statements that fail.

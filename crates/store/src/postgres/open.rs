@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
-use super::link::Link;
+use super::link::{Beat, Link};
 use super::target::Target;
 use crate::fault::Fault;
 use crate::open::Access;
@@ -31,7 +31,7 @@ pub struct Store {
 impl Store {
     /// Makes a store in a database without a schema `zonda`.
     pub fn create(target: &Target) -> Result<Store, Fault> {
-        let link = connect(target, WRITE_MAX)?;
+        let link = connect(target, WRITE_MAX, Box::new(|| true))?;
         let exists = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'zonda')";
         if link.query(exists, &[])?.iter().any(|row| row.get(0)) {
             return Err(Fault::Exists);
@@ -55,7 +55,17 @@ impl Store {
 
     /// The same; each statement may take so long.
     pub fn open_within(target: &Target, access: Access, limit: Duration) -> Result<Store, Fault> {
-        let link = connect(target, limit)?;
+        Store::open_with(target, access, limit, Box::new(|| true))
+    }
+
+    /// The same; `beat` is called while a statement is at work, and says whether to go on.
+    pub(super) fn open_with(
+        target: &Target,
+        access: Access,
+        limit: Duration,
+        beat: Beat,
+    ) -> Result<Store, Fault> {
+        let link = connect(target, limit, beat)?;
         if access == Access::Read {
             link.batch("SET default_transaction_read_only = on")?;
         }
@@ -65,7 +75,7 @@ impl Store {
 
     /// Has a copy of a store, or one that was moved, be the store from here on.
     pub fn adopt(target: &Target) -> Result<Store, Fault> {
-        let link = connect(target, WRITE_MAX)?;
+        let link = connect(target, WRITE_MAX, Box::new(|| true))?;
         let identity = link.within("BEGIN", || {
             look(&link, None)?;
             link.execute("UPDATE zonda.store SET cluster = zonda.cluster() WHERE cluster <> zonda.cluster()", &[])?;
@@ -86,8 +96,8 @@ impl Store {
     }
 }
 
-fn connect(target: &Target, limit: Duration) -> Result<Link, Fault> {
-    let link = Link::open(target, limit)?;
+fn connect(target: &Target, limit: Duration, beat: Beat) -> Result<Link, Fault> {
+    let link = Link::open(target, limit, beat)?;
     let version = link.query("SELECT current_setting('server_version_num')::integer", &[])?;
     match version.first().map(|row| row.try_get::<_, i32>(0)).transpose()? {
         Some(version) if version < SERVER_MIN => Err(Fault::TooOld { version }),

@@ -1,15 +1,15 @@
-//! Where a database is: `postgres://user@host:port/database`.
-//!
-//! Hosts may be several, divided by commas, or the folder of a Unix socket (`%2Frun%2Fpostgresql`). A password has no place in an address, which is shown in
-//! logs and lists of processes.
+//! Where a database is: `postgres://user@host:port/database` ([`feed::url`]), or what a server has told its feeder ([`feed::address`]).
 
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use feed::address::{Network, Place, Tls};
+use feed::url::{NoUrl, Url};
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{ChannelBinding, SslMode, TargetSessionAttrs};
 
 use crate::fault::Fault;
 
@@ -21,63 +21,107 @@ const QUIET: Duration = Duration::from_secs(10);
 const ASKED_EACH: Duration = Duration::from_secs(5);
 const ASKED_TIMES: u32 = 3;
 
+/// Authorities of the system, where no others are named.
+const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+
 /// Where a database is, and who we are there.
 #[derive(Clone)]
 pub struct Target {
     pub(super) config: Config,
-    /// Certificates of whom it is to be proved by; `None`: no TLS.
-    pub(super) roots: Option<PathBuf>,
+    /// How the connection is kept from others. Over a socket of this machine: not at all, as nobody is between.
+    pub(super) tls: Tls,
+    /// Whose certificates are believed.
+    pub(super) roots: Roots,
     shown: String,
 }
 
-/// Authorities of the system, where no others are named.
-const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
+/// Certificates of authorities, in PEM.
+#[derive(Clone)]
+pub(super) enum Roots {
+    /// A file that has them.
+    File(PathBuf),
+    /// Themselves.
+    Text(Arc<[u8]>),
+}
 
 impl Target {
     /// Reads an address. TLS that proves who the server is (`sslmode=verify-full`) is used unless all hosts are this machine; `sslrootcert` names a file of
     /// certificates.
     pub fn parse(address: &str) -> Result<Target, Fault> {
-        let refuse = |why: &str| Fault::Address(why.to_owned());
-        let (address_alone, query) = address.split_once('?').unwrap_or((address, ""));
-        let (mut mode, mut roots, mut others) = (None, None, Vec::new());
-        for setting in query.split('&').filter(|setting| !setting.is_empty()) {
-            match setting.split_once('=') {
-                Some(("sslmode", value)) => mode = Some(value),
-                Some(("sslrootcert", value)) => roots = Some(PathBuf::from(value.replace("%2F", "/"))),
-                _ => others.push(setting),
+        let url = Url::parse(address).map_err(|wrong| match wrong {
+            NoUrl::Password => {
+                Fault::Address("a password in it would be seen by others: use PGPASSWORD or a file".into())
+            }
+            NoUrl::Form(text) => Fault::Address(text),
+        })?;
+        let mut config = common(&url.user, &url.database);
+        for host in &url.hosts {
+            if host.is_folder() {
+                config.host_path(&host.name)
+            } else {
+                config.host(&host.name)
+            };
+            config.port(host.port);
+        }
+        let (mut tls, mut roots) = (None, PathBuf::from(SYSTEM_ROOTS));
+        for (name, value) in &url.parameters {
+            match &**name {
+                "sslmode" => tls = Some(word(name, value, &Tls::ALL)?),
+                "sslrootcert" => roots = PathBuf::from(value),
+                "hostaddr" => {
+                    for address in addresses(value)? {
+                        config.hostaddr(address);
+                    }
+                }
+                "target_session_attrs" => {
+                    config.target_session_attrs(word(name, value, &SESSIONS)?);
+                }
+                "channel_binding" => {
+                    config.channel_binding(word(name, value, &BINDINGS)?);
+                }
+                other => {
+                    return Err(Fault::Address(format!("expected {PARAMETERS} behind `?`, found {other:?}")));
+                }
             }
         }
-        let joined = match others.is_empty() {
-            true => address_alone.to_owned(),
-            false => format!("{address_alone}?{}", others.join("&")),
+        // Addresses go before the names of their hosts.
+        let is_here = url.hosts.iter().all(|host| host.is_here())
+            && config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+        let usual = if is_here { Tls::Disable } else { Tls::VerifyFull };
+        let is_socket = url.hosts.iter().any(|host| host.is_folder());
+        let tls = if is_socket { Tls::Disable } else { tls.unwrap_or(usual) };
+        config.ssl_mode(mode(tls));
+        Ok(Target { config, tls, roots: Roots::File(roots), shown: url.to_string() })
+    }
+
+    /// That of a feeder: nobody is asked for addresses, and no file is opened. `roots`: certificates that are believed, in PEM.
+    #[must_use]
+    pub fn of(network: &Network, roots: &[u8]) -> Target {
+        let mut config = common(&network.user, &network.database);
+        let (tls, places) = match &network.place {
+            Place::Tcp(hosts, port) => {
+                for host in hosts {
+                    config.host(&host.name).hostaddr(host.address).port(*port);
+                }
+                (network.tls, hosts.iter().map(|host| host.address.to_string()).collect::<Vec<_>>().join(","))
+            }
+            Place::Socket(folder, port) => {
+                config.host_path(folder).port(*port);
+                (Tls::Disable, folder.clone())
+            }
         };
-        let mut config: Config = joined.parse().map_err(|error: tokio_postgres::Error| {
-            use std::error::Error;
-            Fault::Address(error.source().map_or_else(|| error.to_string(), ToString::to_string))
-        })?;
-        if config.get_password().is_some() {
-            return Err(refuse("a password in it would be seen by others: use PGPASSWORD or a file"));
+        config.ssl_mode(mode(tls));
+        if !network.password.0.is_empty() {
+            config.password(&network.password.0);
         }
-        if config.get_hosts().is_empty() || config.get_user().is_none() || config.get_dbname().is_none() {
-            return Err(refuse("expected postgres://USER@HOST/DATABASE"));
-        }
-        let is_secured = match mode {
-            None => !is_here(&config),
-            Some("disable") => false,
-            Some("verify-full") => true,
-            Some(_) => return Err(refuse("sslmode: expected verify-full or disable")),
-        };
-        config.ssl_mode(if is_secured { SslMode::Require } else { SslMode::Disable });
-        config.connect_timeout(CONNECT_MAX).application_name("zonda");
-        config.keepalives_idle(QUIET).keepalives_interval(ASKED_EACH).keepalives_retries(ASKED_TIMES);
-        let roots = is_secured.then(|| roots.unwrap_or_else(|| SYSTEM_ROOTS.into()));
-        Ok(Target { config, roots, shown: address_alone.to_owned() })
+        let shown = format!("{places}/{}", network.database);
+        Target { config, tls, roots: Roots::Text(roots.into()), shown }
     }
 
     /// Whether an address is meant for PostgreSQL.
     #[must_use]
     pub fn is_one(address: &str) -> bool {
-        address.starts_with("postgres://") || address.starts_with("postgresql://")
+        Url::is_one(address)
     }
 
     /// With a password.
@@ -88,15 +132,47 @@ impl Target {
     }
 }
 
-/// Whether all that is connected to is this machine: addresses (`hostaddr`) go before the names of their hosts.
-fn is_here(config: &Config) -> bool {
-    let names_it = |host: &Host| match host {
-        Host::Tcp(name) => {
-            name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
-        }
-        Host::Unix(_) => true,
-    };
-    config.get_hosts().iter().all(names_it) && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
+/// What may stand behind an address.
+const PARAMETERS: &str = "sslmode, sslrootcert, hostaddr, target_session_attrs or channel_binding";
+
+const SESSIONS: [(&str, TargetSessionAttrs); 3] = [
+    ("any", TargetSessionAttrs::Any),
+    ("read-write", TargetSessionAttrs::ReadWrite),
+    ("read-only", TargetSessionAttrs::ReadOnly),
+];
+
+const BINDINGS: [(&str, ChannelBinding); 3] = [
+    ("disable", ChannelBinding::Disable),
+    ("prefer", ChannelBinding::Prefer),
+    ("require", ChannelBinding::Require),
+];
+
+/// What all connections have.
+fn common(user: &str, database: &str) -> Config {
+    let mut config = Config::new();
+    config.user(user).dbname(database).connect_timeout(CONNECT_MAX).application_name("zonda");
+    config.keepalives_idle(QUIET).keepalives_interval(ASKED_EACH).keepalives_retries(ASKED_TIMES);
+    config
+}
+
+fn mode(tls: Tls) -> SslMode {
+    match tls {
+        Tls::Disable => SslMode::Disable,
+        Tls::Prefer => SslMode::Prefer,
+        Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
+    }
+}
+
+/// The value that a parameter has a word for.
+fn word<T: Copy>(name: &str, value: &str, known: &[(&'static str, T)]) -> Result<T, Fault> {
+    let found = known.iter().find(|(word, _)| *word == value).map(|(_, known)| *known);
+    let words = || known.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| Fault::Address(format!("{name}: expected one of {}, found {value:?}", words())))
+}
+
+fn addresses(value: &str) -> Result<Vec<IpAddr>, Fault> {
+    let read = value.split(',').map(str::parse).collect::<Result<_, _>>();
+    read.map_err(|_| Fault::Address(format!("hostaddr: expected addresses, found {value:?}")))
 }
 
 impl fmt::Display for Target {
@@ -109,36 +185,66 @@ impl fmt::Display for Target {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use feed::address::{Host, Password};
 
     #[test]
     fn who_is_proved_and_what_is_refused() {
-        for (address, is_secured) in [
-            ("postgres://me@10.0.0.5,10.0.0.6/dns", true),
-            ("postgres://me@db.example:5433/dns?sslmode=verify-full&target_session_attrs=read-write", true),
-            ("postgres://me@db.example/dns?sslmode=disable", false),
-            ("postgresql://me@127.0.0.1/dns", false),
-            ("postgres://me@127.0.0.1,10.0.0.5/dns", true),
-            ("postgres://me@[::1]:5432/dns", false),
-            ("postgres://me@localhost/dns?hostaddr=10.0.0.5", true),
-            ("postgres://me@localhost/dns?host=10.0.0.5", true),
-            ("postgres://me@localhost/dns?hostaddr=127.0.0.2", false),
-            ("postgres://me@%2Frun%2Fpostgresql/dns", false),
+        for (address, tls) in [
+            ("postgres://me@10.0.0.5,10.0.0.6/dns", Tls::VerifyFull),
+            (
+                "postgres://me@db.example:5433/dns?sslmode=verify-full&target_session_attrs=read-write",
+                Tls::VerifyFull,
+            ),
+            ("postgres://me@db.example/dns?sslmode=disable", Tls::Disable),
+            ("postgres://me@db.example/dns?sslmode=verify-ca", Tls::VerifyCa),
+            ("postgres://me@127.0.0.1/dns?sslmode=prefer", Tls::Prefer),
+            ("postgresql://me@127.0.0.1/dns", Tls::Disable),
+            ("postgres://me@127.0.0.1,10.0.0.5/dns", Tls::VerifyFull),
+            ("postgres://me@[::1]:5432/dns", Tls::Disable),
+            ("postgres://me@localhost/dns?hostaddr=10.0.0.5", Tls::VerifyFull),
+            ("postgres://me@localhost/dns?hostaddr=127.0.0.2", Tls::Disable),
+            ("postgres://me@%2Frun%2Fpostgresql/dns?sslmode=verify-full", Tls::Disable),
+            ("postgres://me@/dns", Tls::Disable),
         ] {
             let target = Target::parse(address).unwrap();
-            assert_eq!(target.roots.is_some(), is_secured, "{address}");
-            assert_eq!(target.config.get_ssl_mode() == SslMode::Require, is_secured, "{address}");
+            assert_eq!(target.tls, tls, "{address}");
+            assert_eq!(target.config.get_ssl_mode(), mode(tls), "{address}");
             assert!(Target::is_one(address));
         }
         for (address, word) in [
             ("postgres://me:secret@db.example/dns", "PGPASSWORD"),
+            ("postgres://me@db.example/dns?password=secret", "PGPASSWORD"),
             ("postgres://db.example/dns", "USER"),
             ("postgres://me@db.example", "DATABASE"),
-            ("postgres://me@db.example/dns?sslmode=prefer", "sslmode"),
+            ("postgres://me@db.example/dns?sslmode=allow", "sslmode: expected one of disable, prefer,"),
+            ("postgres://me@db.example/dns?hostaddr=db", "hostaddr: expected addresses"),
             ("postgres://me@db.example/dns?colour=red", "colour"),
             ("postgres://me@db.example:word/dns", "port"),
         ] {
             let fault = Target::parse(address).map(|_| ()).unwrap_err().to_string();
             assert!(fault.contains(word) && !fault.contains("secret"), "{address}: {fault}");
         }
+    }
+
+    /// A feeder goes to addresses, and holds certificates against the names that they were found by.
+    #[test]
+    fn of_a_feeder() {
+        let host = |name: &str, address: &str| Host { name: name.into(), address: address.parse().unwrap() };
+        let mut network = Network {
+            place: Place::Tcp(vec![host("db.example", "10.0.0.5"), host("db.example", "2001:db8::5")], 5_433),
+            user: "me".into(),
+            database: "dns".into(),
+            password: Password("secret".into()),
+            tls: Tls::VerifyFull,
+            poll: Duration::ZERO,
+            statement_timeout: Duration::ZERO,
+        };
+        let target = Target::of(&network, b"x");
+        assert_eq!(target.config.get_hostaddrs().len(), 2);
+        assert_eq!((target.config.get_hosts().len(), target.config.get_ports()), (2, &[5_433, 5_433][..]));
+        assert_eq!((target.tls, target.to_string()), (Tls::VerifyFull, "10.0.0.5,2001:db8::5/dns".into()));
+        network.place = Place::Socket("/run".into(), 5_432);
+        let target = Target::of(&network, b"");
+        assert_eq!((target.tls, target.config.get_hostaddrs().len()), (Tls::Disable, 0));
     }
 }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::postgres::look::{HEADS_MAX, LOOK, Told};
+use crate::postgres::fetch::Told;
+use crate::postgres::look::{HEADS_MAX, LOOK, News};
 
 fn zones_of(store: &Store, seen: &mut look::Seen) -> Vec<String> {
-    let (now, mut zones) = store.look(Some(seen)).unwrap();
+    let (now, news) = store.look(Some(seen)).unwrap();
     *seen = now;
+    let News::Zones(mut zones) = news else { panic!("{news:?}") };
     zones.sort();
+    zones.dedup();
     zones
 }
 
@@ -17,8 +20,8 @@ fn zones_of(store: &Store, seen: &mut look::Seen) -> Vec<String> {
 fn a_look_finds_what_was_committed_since() {
     let bed = Bed::with_zone();
     let follower = Store::open(&target(&bed.database), Access::Read).unwrap();
-    let (mut seen, zones) = follower.look(None).unwrap();
-    assert!(zones.is_empty());
+    let (mut seen, news) = follower.look(None).unwrap();
+    assert_eq!(news, News::List);
     assert!(zones_of(&follower, &mut seen).is_empty());
     // One that stays open while others come and go.
     let long = other(&bed.database);
@@ -38,8 +41,8 @@ fn a_look_finds_what_was_committed_since() {
     assert!(zones_of(&follower, &mut seen).is_empty());
     // Another connection is told to read the whole list.
     let another = Store::open(&target(&bed.database), Access::Read).unwrap();
-    let (now, zones) = another.look(Some(&seen)).unwrap();
-    assert!(zones.is_empty());
+    let (now, news) = another.look(Some(&seen)).unwrap();
+    assert_eq!(news, News::Another);
     assert_ne!(now.server, seen.server);
     assert_eq!(now.server.started, seen.server.started);
 }
@@ -72,8 +75,10 @@ fn the_whole_list_by_pages() {
 fn told(store: &Store, asked: &[(&str, Option<&str>)]) -> Vec<String> {
     let mut lines = Vec::new();
     store
-        .fetch::<Fault>(asked, &mut |told| {
+        .changes_of::<Fault>(asked, u64::MAX, &mut |told| {
             lines.push(match told {
+                Told::Known(version) => format!("{} {} known", version.zone, version.serial),
+                Told::Record(record) => panic!("{record:?}"),
                 Told::Version(version, leads_on) => {
                     format!("{} {} {} {leads_on}", version.zone, version.serial, version.kind.word())
                 }
@@ -112,6 +117,7 @@ fn many_zones_at_once() {
     assert_eq!(
         told(&bed.store, &asked),
         [
+            "b.test. 70 known",
             "b.test. 71 change true",
             "-b.test. 60 IN SOA ns.b.test. host.b.test. 70 3600 600 86400 60",
             "-ns.b.test. 60 IN A 192.0.2.1",
@@ -121,6 +127,8 @@ fn many_zones_at_once() {
             "-b.test. 60 IN SOA ns.b.test. host.b.test. 71 3600 600 86400 60",
             "+b.test. 60 IN SOA ns.b.test. host.b.test. 72 3600 600 86400 60",
             "unfit x.b.test. AAAA \"2001:DB8::1\": rdata: there is one text for it: 2001:db8::1",
+            "c.test. 7 known",
+            "example. 7 known",
             "example. 8 change true",
             "-example. 60 IN SOA ns.example. host.example. 7 3600 600 86400 60",
             "-ns.example. 60 IN A 192.0.2.1",
@@ -133,11 +141,24 @@ fn many_zones_at_once() {
             "+ns.example. 6 IN A 192.0.2.1",
         ]
     );
+    // Rows of a zone up to a bound.
+    let mut told_of = Vec::new();
+    bed.store
+        .changes_of::<Fault>(&[("example.", Some(&a))], 7, &mut |told| {
+            told_of.push(match told {
+                Told::Known(_) => 'k',
+                Told::Version(..) => 'v',
+                _ => 'c',
+            });
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(told_of, ['k', 'v', 'c', 'c', 'c', 'c', 'v']);
     bed.database.sql("DELETE FROM zonda.zone WHERE name = 'c.test.'");
     let asked = [("example.", Some(unknown)), ("b.test.", None), ("c.test.", Some(&*c))];
     assert_eq!(
         told(&bed.store, &asked),
-        ["b.test. 72 change false", "c.test. 7 removed true", "example. 9 change false"]
+        ["b.test. 72 change false", "c.test. 7 known", "c.test. 7 removed true", "example. 9 change false"]
     );
 }
 
@@ -224,8 +245,10 @@ fn each_version_is_seen_once() {
                 zones.iter().map(|zone| (&**zone, known.get(zone).map(|mark| &**mark))).collect();
             let mut news = BTreeMap::new();
             follower
-                .fetch::<Fault>(&asked, &mut |news_of| {
+                .changes_of::<Fault>(&asked, u64::MAX, &mut |news_of| {
                     match news_of {
+                        Told::Known(_) => {}
+                        Told::Record(record) => panic!("{record:?}"),
                         Told::Version(version, leads_on) => {
                             assert!(leads_on, "a mark that is gone");
                             told.push(version.id);
@@ -302,13 +325,153 @@ fn long_records_are_not_all_in_memory() {
     assert!(grown < all / 2, "{grown} kB of {all}");
     // Who has enough stops, and the connection is of use after it.
     let mut told = 0;
-    let stopped = bed.store.fetch(&[("example.", Some("x"))], &mut |_| Err::<(), Fault>(Fault::Full));
+    let stopped = bed.store.changes_of(&[("example.", Some("x"))], 9, &mut |_| Err::<(), Fault>(Fault::Full));
     assert!(stopped.is_err());
     let first = bed.versions("example.").remove(0).mark;
-    let stopped = bed.store.fetch(&[("example.", Some(&first))], &mut |_| {
+    let stopped = bed.store.changes_of(&[("example.", Some(&first))], u64::MAX, &mut |_| {
         told += 1;
         if told > 3 { Err(Fault::Full) } else { Ok(()) }
     });
     assert!(matches!(stopped, Err(Fault::Full)), "{stopped:?}");
     assert_eq!(bed.versions("example.").len(), 2);
+}
+
+/// All of many zones by one statement, each with the version that it is; of those that have too many records some.
+#[test]
+fn all_of_many_zones() {
+    let mut bed = Bed::with_zone();
+    bed.put("b.test.", SOA).unwrap();
+    bed.put("c.test.", SOA).unwrap();
+    bed.database.sql("DELETE FROM zonda.zone WHERE name = 'c.test.'");
+    bed.database.sql("INSERT INTO zonda.record SELECT id, 'x.b.test.', 'AAAA', 60, '2001:DB8::1' FROM zonda.zone WHERE name = 'b.test.'");
+    let told = |rows_max: u64| {
+        let mut counts: BTreeMap<String, (u32, usize, usize)> = BTreeMap::new();
+        let mut zone = String::new();
+        bed.store
+            .wholes_of::<Fault>(&["example.", "b.test.", "c.test.", "no."], rows_max, &mut |told| {
+                match told {
+                    Told::Version(version, false) => {
+                        zone.clone_from(&version.zone);
+                        counts.insert(zone.clone(), (version.serial, 0, 0));
+                    }
+                    Told::Record(_) => counts.get_mut(&zone).unwrap().1 += 1,
+                    Told::Unfit(_) => counts.get_mut(&zone).unwrap().2 += 1,
+                    other => panic!("{other:?}"),
+                }
+                Ok(())
+            })
+            .unwrap();
+        counts
+    };
+    let counts = told(100);
+    let of = |zone: &str| counts.get(zone).copied();
+    assert_eq!(
+        [of("example."), of("b.test."), of("c.test."), of("no.")],
+        [Some((7, 3, 0)), Some((8, 3, 1)), Some((7, 0, 0)), None]
+    );
+    assert!(told(2).values().all(|(_, records, unfit)| records + unfit <= 2));
+}
+
+/// Rows that come by no trigger, such as those of a dump, have the numbers of transactions of old: that there are any is seen all the same.
+#[test]
+fn versions_that_are_restored() {
+    let bed = Bed::with_zone();
+    let follower = Store::open(&target(&bed.database), Access::Read).unwrap();
+    let (mut seen, _) = follower.look(None).unwrap();
+    bed.database.sql(
+        "SET session_replication_role = replica;
+         INSERT INTO zonda.version (id, zone, follows, serial, transaction, open, kind) OVERRIDING SYSTEM VALUE
+              VALUES (1000, 'old.test.', 0, 5, '3', false, 'whole')",
+    );
+    let (now, news) = follower.look(Some(&seen)).unwrap();
+    assert_eq!(news, News::List);
+    seen = now;
+    assert!(zones_of(&follower, &mut seen).is_empty());
+    // So is a table in place of the one of before.
+    bed.database.sql("ALTER TABLE zonda.version SET UNLOGGED");
+    assert_eq!(follower.look(Some(&seen)).unwrap().1, News::Another);
+}
+
+/// Who follows may read, and raise serials where it has the right.
+#[test]
+fn who_follows() {
+    let mut bed = Bed::with_zone();
+    bed.put("b.test.", SOA).unwrap();
+    bed.database.sql(
+        "CREATE ROLE follower LOGIN; GRANT USAGE ON SCHEMA zonda TO follower; GRANT SELECT ON ALL TABLES IN SCHEMA zonda TO follower",
+    );
+    let follow = || {
+        let target = Target::parse(&bed.database.address_of("follower")).unwrap();
+        Store::follow(&target, std::time::Duration::from_secs(9), Box::new(|| true)).unwrap()
+    };
+    let raises = [(name("example."), 40), (name("b.test."), 3)];
+    let (follower, may_raise) = follow();
+    assert!(!may_raise && follower.look(None).is_ok() && follower.heads("").unwrap().len() == 2);
+    let fault = follower.raise(&raises).unwrap_err();
+    assert!(matches!(&fault, Fault::Postgres { code, .. } if code == "42501"), "{fault:?}");
+    bed.database.sql("GRANT EXECUTE ON FUNCTION zonda.touch(text, bigint) TO follower");
+    let (follower, may_raise) = follow();
+    assert!(may_raise);
+    follower.raise(&raises).unwrap();
+    assert_eq!(bed.after("example.", 1), [(Kind::Whole, 41)]);
+    assert_eq!(bed.after("b.test.", 1), [(Kind::Whole, 8)]);
+    // All of them or none.
+    let fault = follower.raise(&[(name("example."), 50), (name("no."), 1)]).unwrap_err();
+    assert_eq!(fault.zone(), Some("no."));
+    assert_eq!(bed.after("example.", 2), []);
+    bed.database.sql("DROP OWNED BY follower; DROP ROLE follower");
+}
+
+/// Who waits for a statement is asked now and then whether to go on.
+#[test]
+fn who_waits_may_have_enough() {
+    let bed = Bed::with_zone();
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    let beat = Box::new(move || count.fetch_add(1, Ordering::SeqCst) < 40);
+    let limit = std::time::Duration::from_secs(9);
+    let (follower, _) = Store::follow(&target(&bed.database), limit, beat).unwrap();
+    asked.store(38, Ordering::SeqCst);
+    let begun = std::time::Instant::now();
+    let fault = follower.link.batch("SELECT pg_sleep(8)").unwrap_err();
+    assert!(matches!(&fault, Fault::Away(said) if said.contains("nobody waits")), "{fault:?}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(6));
+}
+
+/// On a replica, too, nothing is lost and nothing comes twice, though its snapshots do not say what is at work; that it is none any more is seen.
+#[test]
+fn a_replica_is_followed() {
+    let database = Scratch::of_a_primary();
+    let store = Store::create(&target(&database)).unwrap();
+    let mut bed = Bed { database, store };
+    bed.put("example.", SOA).unwrap();
+    bed.put("b.test.", SOA).unwrap();
+    let replica = bed.database.replicated();
+    let limit = std::time::Duration::from_secs(9);
+    let (follower, may_raise) = Store::follow(&target(&replica), limit, Box::new(|| true)).unwrap();
+    assert!(!may_raise && follower.heads("").unwrap().len() == 2);
+    let (mut seen, _) = follower.look(None).unwrap();
+    assert!(seen.server.is_replica);
+    // What it has is what was written before this, once it is there.
+    let await_replay = || {
+        let end = bed.database.sql("SELECT pg_current_wal_lsn()");
+        let is_there = format!("SELECT pg_last_wal_replay_lsn() >= '{end}'");
+        while replica.sql(&is_there) != "t" {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    let mut long = bed.database.session();
+    long.sql("BEGIN; UPDATE zonda.record SET ttl = 7 WHERE owner = 'ns.b.test.'");
+    for ttl in 1..4 {
+        bed.database.sql(&format!("UPDATE zonda.record SET ttl = {ttl} WHERE owner = 'ns.example.'"));
+        await_replay();
+        assert_eq!(zones_of(&follower, &mut seen), ["example."]);
+        assert!(zones_of(&follower, &mut seen).is_empty());
+    }
+    long.sql("COMMIT");
+    await_replay();
+    assert_eq!(zones_of(&follower, &mut seen), ["b.test."]);
+    assert!(zones_of(&follower, &mut seen).is_empty());
+    replica.sql("SELECT pg_promote()");
+    assert_eq!(follower.look(Some(&seen)).unwrap().1, News::Another);
 }

@@ -65,11 +65,17 @@ fn who_it_is_and_who_we_are() {
     open("127.0.0.1", &verified, "secret").unwrap();
     open("127.0.0.1", &format!("{verified}&channel_binding=require"), "secret").unwrap();
     open("127.0.0.1", "?sslmode=disable", "secret").unwrap();
+    // Of any name; and whoever it is.
+    let of_any_name = format!("?sslmode=verify-ca&sslrootcert={}", database.roots().display());
+    open("localhost", &of_any_name, "secret").unwrap();
+    open("localhost", "?sslmode=require&channel_binding=require", "secret").unwrap();
+    open("localhost", "?sslmode=prefer&channel_binding=require", "secret").unwrap();
     for (host, more, password, word) in [
         ("127.0.0.1", &*verified, "wrong", "password authentication failed"),
         ("127.0.0.1", "?sslmode=disable", "wrong", "password authentication failed"),
         // Of an authority that nobody knows, and with another name.
         ("127.0.0.1", "?sslmode=verify-full", "secret", "certificate"),
+        ("127.0.0.1", "?sslmode=verify-ca", "secret", "certificate"),
         ("localhost", &verified, "secret", "certificate"),
     ] {
         let fault = open(host, more, password).unwrap_err();

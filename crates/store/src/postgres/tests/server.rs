@@ -4,8 +4,9 @@
 // Each of the two uses what it needs of it.
 #![allow(dead_code)]
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -22,7 +23,10 @@ const START_MAX: Duration = Duration::from_secs(30);
 struct Server {
     folder: tempfile::TempDir,
     port: u16,
-    process: Child,
+    is_root: bool,
+    /// Settings beside those of all.
+    more: &'static [&'static str],
+    process: Mutex<Child>,
 }
 
 /// The one of this process while a test uses it.
@@ -38,7 +42,7 @@ pub struct Scratch {
 }
 
 impl Server {
-    fn start() -> Server {
+    fn start(more: &'static [&'static str]) -> Server {
         let folder = tempfile::Builder::new().prefix("zonda-pg-").tempdir().expect("a folder");
         let is_root = std::fs::metadata("/proc/self")
             .map(|me| std::os::unix::fs::MetadataExt::uid(&me))
@@ -67,20 +71,51 @@ impl Server {
         // Who comes by TCP as `locked` has to have a password.
         std::fs::write(
             data.join("pg_hba.conf"),
-            "local all all trust\nhost all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
+            "local all,replication all trust\nhost all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n",
         )
         .expect("a file");
         make_certificates(folder.path(), is_root);
+        Server::serve(folder, is_root, more)
+    }
+
+    /// Starts it where its data are.
+    fn serve(folder: tempfile::TempDir, is_root: bool, more: &'static [&'static str]) -> Server {
         // Free a moment ago: nobody else takes it but by chance.
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|socket| socket.local_addr())
             .expect("a port")
             .port();
-        let process = Server::command("postgres", is_root)
+        let process = Mutex::new(Server::spawn(folder.path(), port, is_root, more));
+        let server = Server { folder, port, is_root, more, process };
+        server.await_answer();
+        server
+    }
+
+    /// Another one, which has what this one has, and follows it.
+    fn replicated(&self) -> Server {
+        let folder = tempfile::Builder::new().prefix("zonda-pg-").tempdir().expect("a folder");
+        if self.is_root {
+            let nobody = NOBODY.parse().ok();
+            std::os::unix::fs::chown(folder.path(), nobody, nobody).expect("a folder of nobody's");
+        }
+        let copied = Server::command("pg_basebackup", self.is_root)
+            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--username", USER, "--host"])
+            .arg(self.folder.path())
+            .args(["--port", &self.port.to_string(), "--pgdata"])
+            .arg(folder.path().join("data"))
+            .status()
+            .expect("pg_basebackup starts");
+        assert!(copied.success());
+        make_certificates(folder.path(), self.is_root);
+        Server::serve(folder, self.is_root, self.more)
+    }
+
+    fn spawn(folder: &Path, port: u16, is_root: bool, more: &[&str]) -> Child {
+        Server::command("postgres", is_root)
             .arg("-D")
-            .arg(&data)
+            .arg(folder.join("data"))
             .arg("-k")
-            .arg(folder.path())
+            .arg(folder)
             // As fast as may be: nothing of it outlives the test.
             .args([
                 "-h",
@@ -101,17 +136,26 @@ impl Server {
                 "-c",
                 "ssl_key_file=../server.key",
             ])
+            .args(more)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .expect("postgres starts");
-        let server = Server { folder, port, process };
+            .expect("postgres starts")
+    }
+
+    fn await_answer(&self) {
         let begun = Instant::now();
-        while !server.psql("postgres", "SELECT 1").0 {
+        while !self.psql("postgres", "SELECT 1").0 {
             assert!(begun.elapsed() < START_MAX, "the server does not answer");
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(50));
         }
-        server
+    }
+
+    /// Ends it in what PostgreSQL calls the fast way: connections are ended.
+    fn stop(&self) {
+        let mut process = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _ = Command::new("kill").args(["-INT", &process.id().to_string()]).status();
+        let _ = process.wait();
     }
 
     fn command(name: &str, is_root: bool) -> Command {
@@ -149,9 +193,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // What PostgreSQL calls fast: connections are ended.
-        let _ = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
-        let _ = self.process.wait();
+        self.stop();
     }
 }
 
@@ -181,16 +223,34 @@ fn program(name: &str) -> PathBuf {
 }
 
 impl Scratch {
+    /// One of a server of its own, which may be stopped.
+    pub fn alone() -> Scratch {
+        Scratch::of(Arc::new(Server::start(&[])))
+    }
+
+    /// One of a server of its own, which others may follow.
+    pub fn of_a_primary() -> Scratch {
+        Scratch::of(Arc::new(Server::start(&["-c", "wal_level=replica", "-c", "max_wal_senders=2"])))
+    }
+
+    /// The same one of another server, which follows this one's.
+    pub fn replicated(&self) -> Scratch {
+        Scratch { server: Arc::new(self.server.replicated()), name: self.name.clone() }
+    }
+
     /// One of a server that is started for it if there is none.
     pub fn new() -> Scratch {
-        let server = {
+        Scratch::of({
             let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             shared.upgrade().unwrap_or_else(|| {
-                let server = Arc::new(Server::start());
+                let server = Arc::new(Server::start(&[]));
                 *shared = Arc::downgrade(&server);
                 server
             })
-        };
+        })
+    }
+
+    fn of(server: Arc<Server>) -> Scratch {
         let scratch = Scratch { server, name: format!("d{}", COUNT.fetch_add(1, Ordering::Relaxed)) };
         let (is_fine, said) = scratch.server.psql("postgres", &format!("CREATE DATABASE {}", scratch.name));
         assert!(is_fine, "{said}");
@@ -261,5 +321,82 @@ impl Scratch {
             Command::new("bash").args(["-o", "pipefail", "-c", &dump]).output().expect("bash starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         copy
+    }
+
+    /// Ends its server, and every connection with it.
+    pub fn stop(&self) {
+        self.server.stop();
+    }
+
+    /// Starts it again.
+    pub fn start(&self) {
+        let Server { folder, port, is_root, more, process } = &*self.server;
+        *process.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            Server::spawn(folder.path(), *port, *is_root, more);
+        self.server.await_answer();
+    }
+
+    /// All of the store, as statements.
+    pub fn dumped(&self) -> String {
+        let output = Command::new(program("pg_dump"))
+            .args(["--username", USER, "--host"])
+            .arg(self.folder())
+            .args(["--port", &self.server.port.to_string(), "--schema", "zonda", &self.name])
+            .output()
+            .expect("pg_dump starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Has a copy be where this one is, and this one be gone.
+    pub fn replace(&self, copy: &Scratch) {
+        let admin = |sql: String| {
+            let (is_fine, said) = self.server.psql("postgres", &sql);
+            assert!(is_fine, "{said}");
+        };
+        admin(format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", self.name));
+        admin(format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        admin(format!("ALTER DATABASE {} RENAME TO {}", copy.name, self.name));
+    }
+
+    /// A connection that stays, such as for a transaction that does.
+    pub fn session(&self) -> Session {
+        let mut process = Command::new(program("psql"))
+            .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--username", USER, "--host"])
+            .arg(self.folder())
+            .args(["--port", &self.server.port.to_string(), "--dbname", &self.name])
+            .env("PGOPTIONS", "-c client_min_messages=warning")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("psql starts");
+        let (stdin, stdout) = (process.stdin.take().expect("a pipe"), process.stdout.take().expect("a pipe"));
+        Session { stdin, stdout: BufReader::new(stdout), process }
+    }
+}
+
+/// A connection of `psql`.
+pub struct Session {
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    process: Child,
+}
+
+impl Session {
+    /// Runs statements that say nothing; returns when they are done.
+    pub fn sql(&mut self, sql: &str) {
+        writeln!(self.stdin, "{sql};\n\\echo done").and_then(|()| self.stdin.flush()).expect("a statement");
+        let mut line = String::new();
+        while line.trim() != "done" {
+            line.clear();
+            assert!(self.stdout.read_line(&mut line).expect("a line") > 0, "{sql}: psql has ended");
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
