@@ -231,6 +231,8 @@ impl Follow {
                 zone.is_whole = true;
                 self.note(name);
             }
+            // It has another version since that was said, or is gone.
+            Err(NotPushed::Fault(Fault::Moved { .. })) => self.note(name),
             // It may be the history alone that is broken.
             Err(NotPushed::Fault(fault)) if fault.is_of_zone() && held.is_some() && !is_whole => {
                 zone.is_whole = true;

@@ -13,7 +13,7 @@ use crate::message::{Messages, TooLong};
 use feed::frame::{Frame, Mark, Version};
 
 /// Records of differences that are pushed as such: of more the whole zone is the shorter way.
-const CHANGED_MAX: u64 = 100_000;
+pub(crate) const CHANGED_MAX: u64 = 100_000;
 
 /// What came of it.
 #[derive(Debug, PartialEq, Eq)]
@@ -112,9 +112,12 @@ impl Push<'_> {
 }
 
 /// Whether versions are differences, and few enough.
-fn leads_on(versions: &[store::Version]) -> bool {
-    let rows: u64 = versions.iter().map(|version| version.rows).sum();
-    rows <= CHANGED_MAX && versions.iter().all(|version| version.kind == Kind::Change && version.rows > 0)
+pub(crate) fn leads_on<'v>(versions: impl IntoIterator<Item = &'v store::Version>) -> bool {
+    let mut rows = 0_u64;
+    versions.into_iter().all(|version| {
+        rows = rows.saturating_add(version.rows);
+        version.kind == Kind::Change && version.rows > 0 && rows <= CHANGED_MAX
+    })
 }
 
 /// A push that has begun.

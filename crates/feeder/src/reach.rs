@@ -8,6 +8,7 @@ use store::Fault;
 use store::source::Source;
 
 use crate::confine::{confine_to_folder, confine_to_port};
+use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::watch::Watch;
 use feed::address::{Address, Network, Place};
@@ -20,7 +21,6 @@ pub(crate) enum Reach {
     /// A file, where links lead, and the folder that was left to the process.
     File { path: PathBuf, real: PathBuf, folder: Option<(u64, u64)> },
     /// A database over the network, and the certificates that are believed, in PEM.
-    #[expect(dead_code, reason = "certificates are looked at by what reads such databases, which is to come")]
     Network { network: Network, roots: Vec<u8> },
 }
 
@@ -66,10 +66,7 @@ impl Reach {
     pub(crate) fn open(&self, beat: Beat) -> Result<Box<dyn Source>, Fault> {
         match self {
             Reach::File { path, .. } => Ok(Box::new(Sqlite::open(path, beat)?)),
-            Reach::Network { .. } => {
-                let why = io::Error::new(io::ErrorKind::Unsupported, "this program reads no PostgreSQL");
-                Err(Fault::File("open it", why))
-            }
+            Reach::Network { network, roots } => Ok(Box::new(Postgres::open(network, roots, beat)?)),
         }
     }
 

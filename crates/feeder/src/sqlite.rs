@@ -9,6 +9,7 @@ use store::sqlite::snapshot::Head;
 use store::{Access, Fault, Meta, Snapshot, Store, Version};
 use wire::NameBuf;
 
+use crate::raise::raise;
 use crate::watch::Watch;
 
 /// How long it is waited for others who write: as long as zones are not looked at.
@@ -118,19 +119,7 @@ impl Source for Sqlite {
     }
 
     fn raise(&mut self, raises: &[Raise], at: u64) -> Vec<(NameBuf, String)> {
-        let words = |fault: &Fault| fault.lines().join("; ");
-        match self.raise_all(raises, at) {
-            Ok(()) => Vec::new(),
-            // One that cannot be raised holds up no other.
-            Err(fault) if fault.is_of_zone() && raises.len() > 1 => {
-                let each = raises.iter().filter_map(|raise| {
-                    let fault = self.raise_all(std::slice::from_ref(raise), at).err()?;
-                    Some((raise.0.clone(), words(&fault)))
-                });
-                each.collect()
-            }
-            Err(fault) => raises.iter().map(|(zone, _)| (zone.clone(), words(&fault))).collect(),
-        }
+        raise(raises, |some| self.raise_all(some, at))
     }
 }
 

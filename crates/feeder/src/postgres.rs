@@ -1,0 +1,224 @@
+//! A database of PostgreSQL as what is followed.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use feed::address::Network;
+use store::postgres::look::{HEADS_MAX, News, Seen};
+use store::postgres::{Beat, Store, Target};
+use store::source::{Each, EachChange, Found, Look, Moment, Next, Pauses, Raise, Source};
+use store::sqlite::snapshot::Head;
+use store::{Fault, Version};
+use wire::NameBuf;
+
+use crate::page::{Page, ROWS_MAX};
+use crate::push::CHANGED_MAX;
+use crate::raise::raise;
+
+/// From look to look where nothing has come for a while, unless it is looked less often anyway.
+const QUIET_PAUSE: Duration = Duration::from_millis(100);
+/// How often it is asked who answers while nothing is looked at.
+const ASKED_PAUSE: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub(crate) struct Postgres {
+    store: Store,
+    is_writable: bool,
+    poll: Duration,
+    /// What the last look saw.
+    seen: Seen,
+    /// Whether it was looked for news: before, the whole list is to be read.
+    has_looked: bool,
+    /// When it was asked last.
+    asked: Instant,
+    /// How long the last look took.
+    took: Duration,
+}
+
+impl Postgres {
+    /// Connects to it. `roots`: certificates that are believed, in PEM; `beat` is called while statements are at work, and says whether they are to go on.
+    pub(crate) fn open(network: &Network, roots: &[u8], beat: Beat) -> Result<Postgres, Fault> {
+        let target = Target::of(network, roots);
+        let (store, is_writable) = Store::follow(&target, network.statement_timeout, beat)?;
+        // What cannot be read at all is found before anybody is told.
+        let (seen, _) = store.look(None)?;
+        let (asked, took) = (Instant::now(), Duration::ZERO);
+        Ok(Postgres { store, is_writable, poll: network.poll, seen, has_looked: false, asked, took })
+    }
+
+    /// From look to look. At most half of the time is the database's: of a transaction that changes a million zones each look passes all of it by, until it ends.
+    fn pause(&self) -> Duration {
+        self.poll.max(self.took)
+    }
+}
+
+impl Source for Postgres {
+    fn identity(&self) -> &str {
+        self.store.identity()
+    }
+
+    fn is_writable(&self) -> bool {
+        self.is_writable
+    }
+
+    fn pauses(&self) -> Pauses {
+        // What is left of it, as what the server says comes in between.
+        let left = |pause: Duration| pause.saturating_sub(self.asked.elapsed());
+        (left(self.pause()), left(self.pause().max(QUIET_PAUSE)))
+    }
+
+    fn is_another(&mut self) -> Result<bool, Fault> {
+        if self.asked.elapsed() < ASKED_PAUSE.max(2 * self.pause()) {
+            return Ok(false);
+        }
+        let (now, _) = self.store.look(None)?;
+        self.asked = Instant::now();
+        Ok(now.server != self.seen.server)
+    }
+
+    fn look(&mut self, _at: u64) -> Result<Look, Fault> {
+        let found = |found| Ok(Look { found, unfit: None, waits: None });
+        if self.has_looked && self.asked.elapsed() < self.pause() {
+            return found(Found::Nothing);
+        }
+        let began = Instant::now();
+        let (now, news) = self.store.look(Some(&self.seen))?;
+        (self.seen, self.asked, self.took) = (now, Instant::now(), began.elapsed());
+        let is_first = !std::mem::replace(&mut self.has_looked, true);
+        found(match news {
+            News::Another => Found::Another,
+            News::List => Found::List,
+            _ if is_first => Found::List,
+            News::Zones(zones) if zones.is_empty() => Found::Nothing,
+            News::Zones(zones) => Found::Zones(zones),
+        })
+    }
+
+    fn list(&mut self, each: &mut dyn FnMut(&Head<'_>)) -> Result<(), Fault> {
+        let mut after = String::new();
+        loop {
+            let heads = self.store.heads(&after)?;
+            for head in &heads {
+                let (zone, mark) = (&*head.zone, &*head.mark);
+                each(&Head { zone, serial: head.serial, mark, is_removed: head.is_removed });
+            }
+            match heads.into_iter().nth(HEADS_MAX - 1) {
+                Some(last) => after = last.zone,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn moment(&mut self) -> Result<Box<dyn Moment + '_>, Fault> {
+        Ok(Box::new(PageMoment { store: &self.store, page: Page::default() }))
+    }
+
+    fn raise(&mut self, raises: &[Raise], _at: u64) -> Vec<(NameBuf, String)> {
+        raise(raises, |some| self.store.raise(some))
+    }
+}
+
+/// Zones as they were read by the page, each page at a moment of its own.
+struct PageMoment<'s> {
+    store: &'s Store,
+    page: Page,
+}
+
+impl PageMoment<'_> {
+    /// What is known of a zone, which is read by itself where the page had no room for it.
+    fn read(&mut self, zone: &str) -> Result<(), Fault> {
+        if self.page.has(zone) {
+            return Ok(());
+        }
+        match self.page.asked(zone) {
+            Some(mark) => self.page.take_changes(&[(zone, Some(&mark))], |asked, each| {
+                self.store.changes_of(asked, CHANGED_MAX, each)
+            }),
+            None => {
+                self.page.put_newest(zone, self.store.newest(zone)?);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Moment for PageMoment<'_> {
+    fn prepare(&mut self, next: &[Next]) -> Result<(), Fault> {
+        self.page = Page::of(next);
+        let known: Vec<(&str, Option<&str>)> = next
+            .iter()
+            .filter(|next| next.held.is_some())
+            .map(|next| (&*next.zone, next.held.as_deref()))
+            .collect();
+        if !known.is_empty() {
+            self.page.take_changes(&known, |asked, each| self.store.changes_of(asked, CHANGED_MAX, each))?;
+        }
+        let wholes: Vec<&str> =
+            next.iter().map(|next| &*next.zone).filter(|zone| self.page.wants_whole(zone)).collect();
+        if !wholes.is_empty() {
+            self.page.take_wholes(|each| self.store.wholes_of(&wholes, ROWS_MAX as u64 + 1, each))?;
+        }
+        Ok(())
+    }
+
+    fn newest(&mut self, zone: &str) -> Result<Option<Version>, Fault> {
+        self.read(zone)?;
+        Ok(self.page.newest(zone))
+    }
+
+    fn since(&mut self, zone: &str, mark: &str) -> Result<Option<Vec<Version>>, Fault> {
+        self.read(zone)?;
+        if self.page.asked(zone).as_deref() == Some(mark) {
+            return Ok(self.page.since(zone));
+        }
+        // All of it is wanted, so that no rows are; but whether it leads on from what is held.
+        let mut page = Page::default();
+        page.take_changes(&[(zone, Some(mark))], |asked, each| self.store.changes_of(asked, 0, each))?;
+        Ok(page.since(zone))
+    }
+
+    fn is_pending(&mut self, _zone: &str) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
+    fn changed(&mut self, version: &Version, each: EachChange<'_>) -> Result<u64, Fault> {
+        self.page.changed(version, each)
+    }
+
+    fn records(&mut self, zone: &str, each: Each<'_>) -> Result<(), Fault> {
+        if let Some(done) = self.page.records(zone, each) {
+            return done;
+        }
+        let wanted = self.page.newest(zone).map(|newest| newest.mark);
+        let moved = |serial| Fault::Moved { zone: zone.to_owned(), serial, who: None };
+        let read = self.store.records(
+            zone,
+            &mut |version| match wanted.as_ref() == Some(&version.mark) {
+                true => Ok(()),
+                false => Err(Ended::Fault(moved(Some(version.serial)))),
+            },
+            &mut |record| match each(record) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(Ended::Enough),
+            },
+        );
+        match read {
+            Ok(()) | Err(Ended::Enough) => Ok(()),
+            Err(Ended::Fault(Fault::NoZone(_))) => Err(moved(None)),
+            Err(Ended::Fault(fault)) => Err(fault),
+        }
+    }
+}
+
+/// Why records are not handed over any more.
+pub(crate) enum Ended {
+    Fault(Fault),
+    /// Nobody wants another one.
+    Enough,
+}
+
+impl From<Fault> for Ended {
+    fn from(fault: Fault) -> Ended {
+        Ended::Fault(fault)
+    }
+}
