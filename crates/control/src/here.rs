@@ -20,8 +20,17 @@ pub fn problems_here(settings: &Settings) -> Vec<String> {
         crate::identity::identity(settings, &mut Groups::default()).map(drop).err().unwrap_or_default();
     let pin = processors(settings);
     let resolver = crate::recursion::unreadable(settings);
+    let stores = crate::stores::unreadable(settings);
     let folders = if server.is_none() { folders(settings) } else { Vec::new() };
-    server.into_iter().chain(control).chain(secrets).chain(pin).chain(resolver).chain(folders).collect()
+    server
+        .into_iter()
+        .chain(control)
+        .chain(secrets)
+        .chain(pin)
+        .chain(resolver)
+        .chain(stores)
+        .chain(folders)
+        .collect()
 }
 
 /// Processors that workers are to be pinned to and that are not there, or not for us.

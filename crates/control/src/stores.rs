@@ -9,7 +9,7 @@
 //! ```
 //!
 //! * [`lines`], [`kept`], [`owned`], [`followed`]: what is kept on the disk; [`settle`]: after a start or other settings.
-//! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`opened`]: whose database it has; [`opening`]: what it is told first; [`tell`]: and then; [`incoming`]: a push until it is whole.
+//! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`opened`]: whose database it has; [`opening`]: what it is told first, [`readdress`]: and whether that is something else by now; [`tell`]: what it is told then; [`incoming`]: a push until it is whole.
 //! * [`take`]: what comes is served, [`batch`]: many together; [`check`]: can it be? [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
 //!
 //! Which zones are owned changes only while a change is under way (`Controller::change`). The design is in `docs/design/store.md`.
@@ -27,6 +27,7 @@ mod name;
 mod opened;
 mod opening;
 mod owned;
+mod readdress;
 mod session;
 mod settle;
 mod shown;
@@ -56,6 +57,7 @@ use crate::settings::StoreTerms;
 use crate::sources::SourceId;
 
 pub(crate) use self::beside::warn_of_folders;
+pub(crate) use self::opening::unreadable;
 pub(crate) use self::words::StoreNumbers;
 pub use name::StoreName;
 

@@ -44,7 +44,7 @@ Examples:
 
 Exit status: 0 fine, 1 a finding or failure, 2 wrong usage.
 
-Notes: a server serves a file that it has as a [[store]]; it reads none from PostgreSQL yet.";
+Notes: a server serves a store that it has as a [[store]].";
 
 #[derive(Subcommand)]
 enum Command {

@@ -27,23 +27,21 @@ use address::{StoreAddress, address_of};
 /// Stores of a server: each is a process.
 pub(crate) const STORES_MAX: usize = 4;
 
-/// What is said of databases that the feeder cannot read as yet.
-const NOT_YET: &str =
-    "expected \"sqlite:PATH\": a server serves no PostgreSQL yet, for which there is `zonda store` alone";
 /// What is said of keys that a file has no use for.
-const NETWORK_ALONE: &str = "expected with a database over the network alone";
+const NETWORK_ALONE: &str = "expected with a database of PostgreSQL alone";
 
 section! {
-    /// A database whose zones are served: a file of `zonda store`. A zone is of one owner: what the settings have, or a catalog lists, is not taken from a store. Needs `pack-directory`.
+    /// A database whose zones are served: a store of `zonda store`, in a file of SQLite or in PostgreSQL. A zone is of one owner: what the settings have, or a catalog lists, is not taken from a store. Needs `pack-directory`.
     pub struct StoreSettings in "store" {
         /// Its name, for the log and for `zonda ctl store`.
         name: String = String::new(), Range::Any, live;
-        /// Where it is: `sqlite:` and the path of its file, which the server's user must be able to write, and its folder too.
+        /// Where it is: `sqlite:` and the path of its file, which the server's user must be able to write, and its folder too; or `postgres://USER@HOST/DATABASE`, with several hosts
+        /// divided by commas, which are tried in this order, or the folder of a socket (`%2Frun%2Fpostgresql`).
         url: String = String::new(), Range::Any, live;
-        /// File with the password, of one line, closed to others, which is read at each attempt to connect. For databases over the network, as are the next four; this version reads none.
+        /// File with the password, of one line, closed to others, which is read when its feeder is started and while the database is away. For PostgreSQL, as are the next four.
         password_file: PathBuf = PathBuf::new(), Range::Any, live;
         /// How the connection is kept from others, as `sslmode` of libpq has it: `disable`, `prefer`, `require`, `verify-ca` or `verify-full`. Left out: `verify-full`, and `prefer` where the
-        /// database is on this machine.
+        /// database is on this machine. A socket has none.
         tls: String = String::new(), Range::Any, live;
         /// File of the authorities whose certificates are believed, in PEM. Empty: those that this system trusts.
         tls_authorities: PathBuf = PathBuf::new(), Range::Any, live;
@@ -178,8 +176,6 @@ impl Settings {
             ));
         }
         match address_of(&store.url) {
-            // Where a feeder can read them this line goes.
-            _ if store.url.starts_with("postgres") => faults.push(fault("url", NOT_YET)),
             Ok(StoreAddress::File(path)) => {
                 let usual = StoreSettings::default();
                 let given = [

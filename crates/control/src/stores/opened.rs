@@ -11,6 +11,7 @@ use super::batch::Batch;
 use super::owned::Known;
 use super::session::Session;
 use super::settle::escaped;
+use crate::settings::StorePlace;
 
 /// From one time that the file was opened to the next, at least; the feeder itself looks once a second whether it is another one.
 const OPENED_PAUSE: Duration = Duration::from_secs(1);
@@ -31,7 +32,12 @@ impl Session {
             about.begin_anew();
             about.is_read_only = !is_writable;
         });
-        if !is_writable && self.may_say() {
+        if !is_writable && matches!(self.terms.place, StorePlace::Postgres(_)) {
+            tracing::debug!(
+                "store {}: its role may not raise serials (zonda.touch), or it is a replica",
+                self.key.0
+            );
+        } else if !is_writable && self.may_say() {
             tracing::warn!(
                 "store {}: it cannot be written by the server's user: what others change by plain SQL is served once `zonda store history` has made versions of it",
                 self.key.0

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use feed::frame::{Frame, REST_OCTETS_MAX, ROOTS_OCTETS_MAX};
 
 use crate::recursion::trusted_text;
 use crate::settings::{
-    Listens, PostgresAddress, PostgresTerms, StorePlace, StoreTerms, closed_text, machine_addresses,
+    Listens, PostgresAddress, PostgresTerms, Settings, StorePlace, StoreTerms, closed_text, machine_addresses,
 };
 
 /// How long it may take to look hosts up: as long as connecting may. Nobody who ends the server waits for more.
@@ -38,6 +38,29 @@ pub(super) fn frames(terms: &StoreTerms) -> Result<Vec<Frame>, String> {
     };
     frames.push(Frame::Open(address));
     Ok(frames)
+}
+
+/// The same by a thread of its own, for who cannot wait; `None`: there is none to be had.
+pub(super) fn look_up(terms: StoreTerms) -> Option<Receiver<Result<Vec<Frame>, String>>> {
+    let (said, found) = channel();
+    let lookup = thread::Builder::new().name("store-lookup".into());
+    // Nobody may want to know any more.
+    lookup.spawn(move || drop(said.send(frames(&terms)))).ok()?;
+    Some(found)
+}
+
+/// Files of stores that cannot be read as they should, or can be read by others, as lines.
+pub(crate) fn unreadable(settings: &Settings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for store in settings.stores() {
+        let StorePlace::Postgres(terms) = &store.place else { continue };
+        let mut add = |problem: String| lines.push(format!("[[store]] {}: {problem}", store.name));
+        password(&terms.password_file).err().into_iter().for_each(&mut add);
+        if !terms.authorities.as_os_str().is_empty() {
+            trusted_text(&terms.authorities).err().into_iter().for_each(&mut add);
+        }
+    }
+    lines
 }
 
 fn network(terms: &PostgresTerms) -> Result<Network, String> {

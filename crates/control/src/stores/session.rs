@@ -13,6 +13,7 @@ use wire::NameBuf;
 use super::batch::{Batch, UnderWay};
 use super::incoming::{Came, Means, Push};
 use super::leaving::SETTLE;
+use super::readdress::Readdress;
 use super::shown::shown;
 use super::tell::{Line, Tell};
 use super::{About, Stands, StoreName};
@@ -32,6 +33,8 @@ pub(super) enum Ended {
     NotWanted,
     /// Another server has taken over.
     HandedOver,
+    /// The database is away, and has another address by now, or another password.
+    Readdressed,
     /// The feeder is gone, or says what is no word.
     Fault(io::Error),
 }
@@ -56,6 +59,7 @@ pub(super) struct Session {
     /// The database that the feeder has opened, and whether it was told what is held.
     pub(super) opened: Option<(String, bool)>,
     pub(super) opened_at: Option<Instant>,
+    readdress: Readdress,
 }
 
 impl Session {
@@ -95,6 +99,7 @@ impl Session {
             gone: HashSet::new(),
             opened: None,
             opened_at: None,
+            readdress: Readdress::new(opening),
         })
     }
 
@@ -150,6 +155,10 @@ impl Session {
                 looked = Instant::now();
                 if let Err(error) = self.tend() {
                     return Ended::Fault(error);
+                }
+                let is_away = self.about(|about| matches!(about.stands, Stands::Away(..)));
+                if self.readdress.is_due(&self.terms, is_away == Some(true)) {
+                    return Ended::Readdressed;
                 }
             }
         }

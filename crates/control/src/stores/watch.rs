@@ -98,6 +98,16 @@ fn run(owner: &Weak<Controller>, name: StoreName) {
                         continue;
                     }
                     Ended::HandedOver => return,
+                    // No sooner than it is looked up again.
+                    Ended::Readdressed => {
+                        stores.with((name, generation), |store, _, _| {
+                            (store.about.pid, store.about.tell) = (None, None);
+                        });
+                        tracing::info!(
+                            "store {name}: its database has another address by now, or another password: its feeder is told so"
+                        );
+                        continue;
+                    }
                     Ended::Fault(error) => child.how_it_ended(&error, LAST_WAIT),
                 }
             }

@@ -18,10 +18,16 @@ pub(super) fn store_text(line: &StoreLine) -> String {
     line.problems.iter().for_each(|problem| add("problem", problem));
     line.waits.iter().for_each(|waits| add("waits", waits));
     if line.read_only {
-        add(
-            "read-only",
-            "what others change by plain SQL is served once `zonda store history` has made versions of it",
-        );
+        // Triggers of PostgreSQL make versions, whoever reads them.
+        let what = match line.url.starts_with("postgres") {
+            true => {
+                "of an older copy that is put back zones are served once somebody gives them serials above those that are served"
+            }
+            false => {
+                "what others change by plain SQL is served once `zonda store history` has made versions of it"
+            }
+        };
+        add("read-only", what);
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let ago = line.last_at.map_or(0, |at| now.saturating_sub(at));

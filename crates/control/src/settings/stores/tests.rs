@@ -31,14 +31,46 @@ fn a_store() {
 }
 
 #[test]
+fn a_store_in_postgresql() {
+    let store = |more: &str| {
+        let text = format!("[[store]]\nname = \"own\"\nurl = \"postgres://zonda@db1,db2/dns\"\n{more}");
+        read(&text).unwrap().stores().remove(0).place
+    };
+    let listens = Listens::Tcp(vec!["db1".into(), "db2".into()], 5_432);
+    let address = PostgresAddress { user: "zonda".into(), listens, database: "dns".into() };
+    let terms = PostgresTerms {
+        address,
+        password_file: PathBuf::new(),
+        tls: None,
+        authorities: PathBuf::new(),
+        poll: Duration::from_millis(5),
+        statement_timeout: Duration::from_secs(60),
+    };
+    assert_eq!(store(""), StorePlace::Postgres(terms.clone()));
+    let more = "password-file = \"password\"\ntls = \"verify-ca\"\ntls-authorities = \"/a.pem\"\npoll-ms = 50\nstatement-timeout-seconds = 9\n";
+    let expected = PostgresTerms {
+        password_file: "/f/password".into(),
+        tls: Some(Tls::VerifyCa),
+        authorities: "/a.pem".into(),
+        poll: Duration::from_millis(50),
+        statement_timeout: Duration::from_secs(9),
+        ..terms
+    };
+    assert_eq!(store(more), StorePlace::Postgres(expected));
+}
+
+#[test]
 fn what_is_wrong_with_one() {
     let store = |more: &str| format!("[[store]]\nname = \"a\"\nurl = \"sqlite:x\"\n{more}");
     check_refused("[[store]]\nurl = \"sqlite:x\"\n", "name: expected 1 to 32 letters");
-    check_refused("[[store]]\nname = \"a\"\n", "url: expected \"sqlite:PATH\", found \"\"");
+    check_refused(
+        "[[store]]\nname = \"a\"\n",
+        "url: expected \"sqlite:PATH\" or \"postgres://USER@HOST/DATABASE\", found \"\"",
+    );
     check_refused("[[store]]\nname = \"a\"\nurl = \"zones.db\"\n", "found \"zones.db\"");
     check_refused(
         "[[store]]\nname = \"a\"\nurl = \"postgres://10.0.0.5/dns\"\n",
-        "a server serves no PostgreSQL yet",
+        "url: expected postgres://USER@HOST/DATABASE, found no user",
     );
     check_refused(
         &store("tls = \"allow\"\n"),
@@ -73,6 +105,7 @@ fn what_is_wrong_with_one() {
     check_refused(&(store("") + &store("")), "name: expected each once, found \"a\" twice");
     check_refused(&store("zones-max = 0\n"), "zones-max: expected a number of zones from 1 to 10000000");
     check_refused(&store("write = true\n"), "unknown key \"write\" in [store]");
+    check_refused(&store("schema = \"powerdns\"\n"), "unknown key \"schema\" in [store]");
     let secret = "[[store]]\nname = \"a\"\nurl = \"postgres://z:secret@h/d\"\n";
     let problems = read(&(secret.to_owned() + secret)).unwrap_err();
     assert!(problems.iter().all(|problem| !problem.contains("secret")), "{problems:?}");
