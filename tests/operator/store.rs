@@ -8,6 +8,7 @@ use crate::kit::{SOUND, Said, folder, text, zonda};
 mod away;
 mod edited;
 mod faults;
+mod followed;
 mod postgres;
 mod restarted;
 mod served;

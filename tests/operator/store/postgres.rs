@@ -2,7 +2,7 @@
 
 // One way to start a server of PostgreSQL, for the tests of the crate and for these.
 #[path = "../../../crates/store/src/postgres/tests/server.rs"]
-mod server;
+pub(super) mod server;
 
 use std::process::Command;
 
@@ -10,38 +10,41 @@ use super::*;
 use zonda_tests::server::program;
 
 /// A store in a database of its own, and a folder.
-struct Bed {
-    folder: tempfile::TempDir,
-    database: server::Scratch,
+pub(super) struct Bed {
+    pub(super) folder: tempfile::TempDir,
+    pub(super) database: server::Scratch,
 }
 
 impl Bed {
-    fn with_zone() -> Bed {
-        let bed =
-            Bed { folder: folder(&[("example.zone", SOUND.as_bytes())]), database: server::Scratch::new() };
+    pub(super) fn with_zone() -> Bed {
+        Bed::of(server::Scratch::new())
+    }
+
+    pub(super) fn of(database: server::Scratch) -> Bed {
+        let bed = Bed { folder: folder(&[("example.zone", SOUND.as_bytes())]), database };
         let said = bed.run("init", &[]);
         assert!(said.assert_fine().output.contains(": a store without zones, identity "), "{said:?}");
         bed.import(SOUND).assert_fine();
         bed
     }
 
-    fn run(&self, command: &str, more: &[&str]) -> Said {
+    pub(super) fn run(&self, command: &str, more: &[&str]) -> Said {
         let store = self.database.address();
         zonda(&[&["store", command, &store], more].concat())
     }
 
-    fn write(&self, content: &str) -> String {
+    pub(super) fn write(&self, content: &str) -> String {
         let path = self.folder.path().join("new.zone");
         std::fs::write(&path, content).expect("a file");
         text(&path).to_owned()
     }
 
-    fn import(&self, content: &str) -> Said {
+    pub(super) fn import(&self, content: &str) -> Said {
         let file = self.write(content);
         self.run("import", &[&format!("example.={file}")])
     }
 
-    fn history(&self, more: &[&str]) -> Vec<serde_json::Value> {
+    pub(super) fn history(&self, more: &[&str]) -> Vec<serde_json::Value> {
         let said = self.run("history", &[&["--json"], more].concat());
         let lines = said.assert_fine().output.lines();
         lines.map(|line| serde_json::from_str(line).expect("an object a line")).collect()

@@ -44,16 +44,7 @@ impl Bed {
 
     /// `more`: further settings, of the store first.
     pub(super) fn start(&self, more: &str) -> Server {
-        let home = self.store.folder.path();
-        let text = settings(home, self.address, &[], &self.settings(more));
-        let mut command = program_command(&["serve", "--config"]);
-        let scratch = tempfile::Builder::new().prefix("zonda-test-").tempdir().expect("a scratch folder");
-        write(scratch.path(), "zonda.toml", &text);
-        command.arg(write(home, "zonda.toml", &text)).current_dir(home);
-        let process = Guarded::spawn(command, scratch.path());
-        let server = Server { kind: Kind::Zonda, address: self.address, scratch, process };
-        server.await_zones();
-        server
+        start_in(self.store.folder.path(), self.address, &self.settings(more))
     }
 
     fn settings(&self, more: &str) -> String {
@@ -69,6 +60,19 @@ impl Bed {
         write(self.store.folder.path(), "zonda.toml", &text);
         assert!(ctl(server, &["reconfigure"]).status.success(), "{}", server.log());
     }
+}
+
+/// A server whose settings and packs are in a folder that outlives it.
+pub(super) fn start_in(home: &Path, address: SocketAddr, more: &str) -> Server {
+    let text = settings(home, address, &[], more);
+    let mut command = program_command(&["serve", "--config"]);
+    let scratch = tempfile::Builder::new().prefix("zonda-test-").tempdir().expect("a scratch folder");
+    write(scratch.path(), "zonda.toml", &text);
+    command.arg(write(home, "zonda.toml", &text)).current_dir(home);
+    let process = Guarded::spawn(command, scratch.path());
+    let server = Server { kind: Kind::Zonda, address, scratch, process };
+    server.await_zones();
+    server
 }
 
 /// What a server says of the SOA record of a zone: its serial, or the response code.
@@ -148,7 +152,7 @@ pub(super) fn add_by_sql(bed: &Bed, zone: &str, owner: &str) {
 }
 
 /// The records of an IXFR from a serial on, as types in their order.
-fn ixfr(server: &Server, zone: &str, from: u32) -> Vec<u16> {
+pub(super) fn ixfr(server: &Server, zone: &str, from: u32) -> Vec<u16> {
     let name = Name::parse(zone);
     let mut message = header(7, 0, [1, 0, 1, 0]);
     question(&mut message, &name, rtype::IXFR, 1);
@@ -300,8 +304,13 @@ fn settings_that_are_wrong_are_told() {
         let path = write(folder.path(), "zonda.toml", &text);
         zonda(&["check-config", text_of(&path)]).assert_fails(1, words);
     };
-    check("url = \"postgres://10.0.0.5/dns\"", &["zonda.toml:5:", "a server serves no PostgreSQL yet"]);
+    check("url = \"postgres://10.0.0.5/dns\"", &["zonda.toml:5:", "found no user"]);
     check("url = \"zones.db\"", &["zonda.toml:5:", "expected \"sqlite:PATH\""]);
+    let password = write(folder.path(), "password", "secret\n");
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(password, std::fs::Permissions::from_mode(0o644)).expect("rights");
+    let remote = "url = \"postgres://z@10.0.0.5/dns\"\npassword-file = \"password\"";
+    check(remote, &["[[store]] own: password-file ", "closed to others, found mode 0644"]);
 }
 
 fn text_of(path: &Path) -> &str {

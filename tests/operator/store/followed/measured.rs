@@ -1,0 +1,106 @@
+//! How long a change takes until it is served, and how many a second are followed: to be run by hand, on a machine that does nothing else
+//! (`cargo test -p zonda-tests --test operator -- --ignored --nocapture store::followed::measured`).
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Changes one at a time.
+const CHANGES: usize = 300;
+/// Zones of one transaction, and of many writers.
+const ZONES: usize = 10_000;
+/// How long these write.
+const WRITING: Duration = Duration::from_secs(10);
+
+fn with_zones() -> (Bed, Home, Server) {
+    let bed = Bed::with_zone();
+    bed.database.sql(&format!(
+        "BEGIN; INSERT INTO zonda.zone (name) SELECT 'z' || n || '.test.' FROM generate_series(1, {ZONES}) n;
+         INSERT INTO zonda.record SELECT id, name, 'SOA', 60, 'ns. host. 1 3 2 5 5' FROM zonda.zone WHERE name <> 'example.';
+         INSERT INTO zonda.record SELECT id, name, 'NS', 60, 'ns.' FROM zonda.zone WHERE name <> 'example.'; COMMIT"
+    ));
+    let home = Home::new();
+    let begun = Instant::now();
+    let server = home.start(&bed.database.address(), "");
+    await_told(&server, &["store"], "10,001 zones");
+    await_told(&server, &["store"], "followed");
+    println!("{ZONES} zones of two records: served {:?} after the start of the server", begun.elapsed());
+    (bed, home, server)
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn from_commit_to_answer() {
+    let (bed, _home, server) = with_zones();
+    let mut session = bed.database.session();
+    let mut taken: Vec<Duration> = (0..CHANGES)
+        .map(|number| {
+            // At another moment of the pause each time.
+            std::thread::sleep(Duration::from_micros(1_000 + 37 * number as u64));
+            session.sql(&add("example.", &format!("n{number}.example.")));
+            let committed = Instant::now();
+            while serial(&server, "example.") != Some(Ok(number as u32 + 2)) {}
+            committed.elapsed()
+        })
+        .collect();
+    taken.sort();
+    let at = |percent: usize| taken[(CHANGES * percent / 100).min(CHANGES - 1)];
+    println!(
+        "{CHANGES} changes, one at a time, from COMMIT to the answer: median {:?}, p90 {:?}, p99 {:?}, most {:?}",
+        at(50),
+        at(90),
+        at(99),
+        taken[CHANGES - 1]
+    );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn many_at_once() {
+    let (bed, home, server) = with_zones();
+    let served = || server.log().lines().filter(|line| line.contains("from store own, was")).count();
+    let begun = Instant::now();
+    bed.database.sql("UPDATE zonda.record SET ttl = 61 WHERE type = 'NS' AND owner <> 'example.'");
+    let committed = Instant::now();
+    await_that("all changes", || served() == ZONES);
+    let taken = committed.elapsed();
+    println!(
+        "{ZONES} zones changed by one transaction, which took {:?}: served {taken:?} later, {:.0} a second",
+        committed - begun,
+        ZONES as f64 / taken.as_secs_f64()
+    );
+    let script = write(
+        home.folder.path(),
+        "script.sql",
+        &format!(
+            "\\set n random(1, {ZONES})\nUPDATE zonda.record SET ttl = ttl + 1 WHERE type = 'NS' AND owner = 'z' || :n || '.test.';\n"
+        ),
+    );
+    let before: usize = bed.history(&[]).len();
+    let (address, seconds) = (bed.database.address(), WRITING.as_secs().to_string());
+    let status = Command::new("pgbench")
+        .args(["--no-vacuum", "--client", "8", "--protocol", "prepared", "--time", &seconds, "--file"])
+        .arg(&script)
+        .arg(address)
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.expect("pgbench starts").success());
+    let stopped = Instant::now();
+    let zones: Vec<(String, u32)> = bed
+        .database
+        .sql("SELECT name || ' ' || serial FROM zonda.zone WHERE name <> 'example.' ORDER BY random() LIMIT 500")
+        .lines()
+        .map(|line| {
+            let (zone, serial) = line.split_once(' ').expect("two words");
+            (zone.to_owned(), serial.parse().expect("a number"))
+        })
+        .collect();
+    zones.iter().for_each(|(zone, serial)| await_serial(&server, zone, *serial));
+    let behind = stopped.elapsed();
+    let versions = bed.history(&[]).len() - before;
+    println!(
+        "{versions} changes by 8 writers in {WRITING:?}: {:.0} a second; all served within {behind:?} after the last",
+        versions as f64 / WRITING.as_secs_f64()
+    );
+}
