@@ -58,6 +58,8 @@ pub(crate) struct Follow {
     again: Duration,
     /// What was said of zones whose changes by plain SQL can be no version.
     unfit: HashMap<NameBuf, String>,
+    /// Zones of which it was said that what they have cannot be pushed.
+    unpushed: HashSet<NameBuf>,
     /// Whether it was said that all was looked at.
     has_said: bool,
 }
@@ -219,9 +221,16 @@ impl Follow {
                 self.on_their_way.0 += 1;
                 self.on_their_way.1 += octets;
             }
-            Ok(Pushed::Gone) => say(Frame::Gone(name))?,
-            Ok(Pushed::Nothing) if !is_known => drop(self.zones.remove(&name)),
-            Ok(Pushed::Nothing) => {}
+            Ok(Pushed::Gone) => {
+                self.mended(&name, &mut *say)?;
+                say(Frame::Gone(name))?;
+            }
+            Ok(Pushed::Nothing) => {
+                if !is_known {
+                    self.zones.remove(&name);
+                }
+                self.mended(&name, say)?;
+            }
             Ok(Pushed::Later) => self.put_off(name),
             Ok(Pushed::Back(serial)) => {
                 say(Frame::Back(name.clone(), serial))?;
@@ -239,18 +248,31 @@ impl Follow {
                 self.note(name);
             }
             Err(NotPushed::TooLong) => {
-                let words = "a record has more octets than a message".into();
-                say(Frame::Unfit(name.clone(), words))?;
-                self.put_off(name);
+                self.cannot_push(name, "a record has more octets than a message".into(), say)?;
             }
             Err(NotPushed::Fault(fault)) if fault.is_of_zone() => {
-                say(Frame::Unfit(name.clone(), fault.lines().join("; ")))?;
-                self.put_off(name);
+                self.cannot_push(name, fault.lines().join("; "), say)?;
             }
             Err(NotPushed::Fault(fault)) => return Err(fault.into()),
             Err(NotPushed::Io(error)) => return Err(error.into()),
         }
         Ok(())
+    }
+
+    /// Says why what a zone has cannot be pushed; it is looked at once more later.
+    fn cannot_push(&mut self, name: NameBuf, words: String, say: Say<'_>) -> io::Result<()> {
+        say(Frame::Unfit(name.clone(), words))?;
+        self.unpushed.insert(name.clone());
+        self.put_off(name);
+        Ok(())
+    }
+
+    /// There is nothing to push of a zone, so that nothing is wrong with it either.
+    fn mended(&mut self, name: &Name, say: Say<'_>) -> io::Result<()> {
+        match self.unpushed.take(name) {
+            Some(name) => say(Frame::Unfit(name, String::new())),
+            None => Ok(()),
+        }
     }
 
     /// A push needs no place any more.

@@ -84,11 +84,8 @@ impl Page {
             let Some(zone) = &last else { return Ok(()) };
             let Some(entry) = self.zones.get_mut(zone) else { return Ok(()) };
             let before = entry.octets;
-            if !(is_alone && self.octets > OCTETS_MAX) {
+            if !is_alone || self.octets <= OCTETS_MAX || matches!(told, Told::Version(..)) {
                 entry.take(told);
-            } else if let Told::Version(version, _) = told {
-                entry.since.push((version.clone(), Vec::new()));
-                entry.newest = Some(version.clone());
             }
             self.octets = self.octets + entry.octets - before;
             if self.octets > OCTETS_MAX && !is_alone { Err(Ended::Enough) } else { Ok(()) }

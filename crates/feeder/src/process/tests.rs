@@ -11,6 +11,10 @@ use super::*;
 struct Noted {
     raised: Vec<Vec<Raise>>,
     prepared: Vec<Vec<Next>>,
+    /// What is wrong when records are asked for, one time after the other; the last comes first.
+    faults: Vec<Fault>,
+    /// Whether the zones are gone.
+    is_gone: bool,
 }
 
 impl Source for Noted {
@@ -63,6 +67,9 @@ impl Moment for &mut Noted {
             self.prepared.last().unwrap().iter().any(|next| next.zone == zone),
             "said before it is asked"
         );
+        if self.is_gone {
+            return Ok(None);
+        }
         let (zone, mark) = (zone.to_owned(), self.identity().to_owned());
         Ok(Some(Version {
             id: 1,
@@ -90,6 +97,9 @@ impl Moment for &mut Noted {
     }
 
     fn records(&mut self, zone: &str, each: store::source::Each<'_>) -> Result<(), Fault> {
+        if let Some(fault) = self.faults.pop() {
+            return Err(fault);
+        }
         let records =
             zonefile::records("@ 60 SOA ns host 1 3600 600 86400 60\n", &zone.parse::<NameBuf>().unwrap());
         assert!(each(&records.unwrap()[0]).is_continue());
@@ -138,4 +148,45 @@ fn what_is_asked_next_is_said() {
     assert_eq!((begun, source.prepared.len()), (1_024, 4), "as many as may be on their way");
     let held: Vec<&Next> = source.prepared.iter().flatten().filter(|next| next.held.is_some()).collect();
     assert_eq!(held, [&Next { zone: "z0001.test.".into(), held: Some(mark.to_string()) }]);
+}
+
+/// What is pushed of a zone, in letters.
+fn pushed(source: &mut Noted, follow: &mut Follow) -> String {
+    follow.changed(&["a.test.".to_owned()]);
+    let mut said = String::new();
+    follow
+        .push(source, &mut |frame| {
+            said.push(match frame {
+                Frame::Begin { .. } => 'b',
+                Frame::Message(_) => 'm',
+                Frame::Broken => 'x',
+                Frame::End => 'e',
+                Frame::Unfit(_, words) if words.is_empty() => 'f',
+                Frame::Unfit(..) => 'u',
+                Frame::Looked => 'l',
+                other => panic!("{other:?}"),
+            });
+            Ok(())
+        })
+        .unwrap();
+    said
+}
+
+/// A zone that has another version by the time that its records are read is pushed once more, and nothing is wrong with it.
+#[test]
+fn what_moved_meanwhile_is_pushed_again() {
+    let moved = || Fault::Moved { zone: "a.test.".into(), serial: Some(2), who: None };
+    let mut source = Noted { faults: vec![moved(), moved()], ..Noted::default() };
+    assert_eq!(pushed(&mut source, &mut Follow::new(Allowed::default())), "bxbxbmel");
+}
+
+/// Of a zone that could not be pushed and then is gone nothing is wrong any more.
+#[test]
+fn what_is_gone_is_no_longer_unfit() {
+    let mut source = Noted { faults: vec![Fault::NoSoa("a.test.".into())], ..Noted::default() };
+    let mut follow = Follow::new(Allowed::default());
+    assert_eq!(pushed(&mut source, &mut follow), "bxul");
+    source.is_gone = true;
+    assert_eq!(pushed(&mut source, &mut follow), "fl");
+    assert_eq!(pushed(&mut source, &mut follow), "l");
 }
