@@ -157,7 +157,10 @@ fn roles_passwords_and_certificates() {
         "password-file = \"password\"\ntls = \"verify-full\"\ntls-authorities = \"{}\"",
         text(&bed.database.roots())
     );
-    let server = home.start(&bed.database.tcp_address("locked", "127.0.0.1"), &more);
+    // Nobody listens at the first address.
+    let url = bed.database.tcp_address("locked", "127.0.0.1");
+    let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split_once('/')).map_or("", |(port, _)| port);
+    let server = home.start(&url.replace("@", &format!("@127.0.0.2:{port},")), &more);
     let said = await_told(&server, &["store"], "away for");
     assert!(said.contains("password authentication failed"), "{said}");
     password("secret\n");
