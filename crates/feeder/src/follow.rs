@@ -58,7 +58,7 @@ pub(crate) struct Follow {
     again: Duration,
     /// What was said of zones whose changes by plain SQL can be no version.
     unfit: HashMap<NameBuf, String>,
-    /// Zones of which it was said that what they have cannot be pushed.
+    /// Zones of which it was said that what they have cannot be pushed, or is older.
     unpushed: HashSet<NameBuf>,
     /// Whether it was said that all was looked at.
     has_said: bool,
@@ -105,7 +105,7 @@ impl Follow {
         let mut due = Vec::new();
         let mut met: HashSet<NameBuf> = HashSet::new();
         source.list(&mut |head| {
-            let Some(name) = name_of(head.zone) else { return };
+            let Some(name) = name_of(head.zone).filter(|name| self.wanted.allows(name)) else { return };
             let known = self.zones.get(&name);
             let held = known.and_then(|zone| zone.held);
             let is_same = held.is_some_and(|held| Mark::from_text(head.mark) == Some(held.mark));
@@ -191,7 +191,9 @@ impl Follow {
 
     fn push_due(&mut self, moment: &mut dyn Moment, say: Say<'_>) -> Result<(), Over> {
         while self.is_busy() {
-            let next: Vec<Next> = self.due.iter().take(PREPARED_MAX).map(|name| self.next(name)).collect();
+            // Of more than there is room for all that is read is read in vain.
+            let room = (ON_THEIR_WAY_MAX.0 - self.on_their_way.0).min(PREPARED_MAX);
+            let next: Vec<Next> = self.due.iter().take(room).map(|name| self.next(name)).collect();
             moment.prepare(&next)?;
             for _ in next {
                 if !self.has_room() {
@@ -234,13 +236,14 @@ impl Follow {
             Ok(Pushed::Later) => self.put_off(name),
             Ok(Pushed::Back(serial)) => {
                 say(Frame::Back(name.clone(), serial))?;
+                self.unpushed.insert(name.clone());
                 self.put_off(name);
             }
             Err(NotPushed::Incomplete) => {
                 zone.is_whole = true;
                 self.note(name);
             }
-            // It has another version since that was said, or is gone.
+            // It is gone since it was asked which version is the newest.
             Err(NotPushed::Fault(Fault::Moved { .. })) => self.note(name),
             // It may be the history alone that is broken.
             Err(NotPushed::Fault(fault)) if fault.is_of_zone() && held.is_some() && !is_whole => {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use store::postgres::fetch::Told;
 use store::read::What;
-use store::source::{Each, EachChange, Next};
+use store::source::{BeginWhole, Each, EachChange, Next};
 use store::{Fault, Kind, Refusal, Version};
 use wire::iana::rtype;
 use zonefile::RecordBuf;
@@ -21,6 +21,8 @@ const OCTETS_MAX: usize = 32 << 20;
 pub(crate) const ROWS_MAX: usize = 1_000;
 /// What a record takes beside its owner and RDATA, about.
 const RECORD_OCTETS: usize = 96;
+/// What a version takes, about.
+const VERSION_OCTETS: usize = 256;
 /// Rows that are told of a zone: more of them are one mistake made often.
 const REFUSALS_MAX: usize = 20;
 
@@ -30,6 +32,8 @@ pub(crate) struct Page {
     /// Zones that are asked for, with the mark that is held of each.
     asked: HashMap<String, Option<String>>,
     zones: HashMap<String, Entry>,
+    /// The zone that was read by itself last.
+    alone: Option<String>,
     octets: usize,
 }
 
@@ -69,35 +73,66 @@ impl Page {
         self.asked.get(zone).cloned().flatten()
     }
 
-    /// Takes what changed in zones since the marks that are held. Of one that is asked for alone versions are there in any case, and what changed as far as there is room.
+    /// Takes what changed in zones since the marks that are held.
     pub(crate) fn take_changes(
         &mut self,
         asked: &[(&str, Option<&str>)],
-        tell: impl FnOnce(&[(&str, Option<&str>)], TellEach<'_>) -> Result<(), Ended>,
+        tell: impl FnOnce(TellEach<'_>) -> Result<(), Ended>,
     ) -> Result<(), Fault> {
-        let (mut last, is_alone) = (None, asked.len() == 1);
-        self.octets = if is_alone { 0 } else { self.octets };
-        let told = tell(asked, &mut |told| {
-            if let Told::Known(version) | Told::Version(version, _) = &told {
-                self.entry(&mut last, version);
-            }
-            let Some(zone) = &last else { return Ok(()) };
-            let Some(entry) = self.zones.get_mut(zone) else { return Ok(()) };
-            let before = entry.octets;
-            if !is_alone || self.octets <= OCTETS_MAX || matches!(told, Told::Version(..)) {
-                entry.take(told);
-            }
-            self.octets = self.octets + entry.octets - before;
-            if self.octets > OCTETS_MAX && !is_alone { Err(Ended::Enough) } else { Ok(()) }
+        let mut last = None;
+        let told = tell(&mut |told| {
+            self.take_change(&mut last, told);
+            if self.octets > OCTETS_MAX { Err(Ended::Enough) } else { Ok(()) }
         });
         if self.is_all(told, last)? {
-            // Of what is not there nothing is told.
-            for (zone, mark) in asked {
-                self.asked.insert((*zone).to_owned(), mark.map(ToOwned::to_owned));
-                self.zones.entry((*zone).to_owned()).or_default();
-            }
+            self.close(asked);
         }
         Ok(())
+    }
+
+    /// The same of one zone, in place of the one that was asked for alone before. Its versions are there in any case, and what changed as far as there is room.
+    pub(crate) fn take_alone(
+        &mut self,
+        asked: &[(&str, Option<&str>); 1],
+        tell: impl FnOnce(TellEach<'_>) -> Result<(), Ended>,
+    ) -> Result<(), Fault> {
+        if let Some(before) = self.alone.take() {
+            self.zones.remove(&before);
+        }
+        (self.octets, self.alone) = (0, Some(asked[0].0.to_owned()));
+        let mut last = None;
+        let told = tell(&mut |told| {
+            if self.octets <= OCTETS_MAX || matches!(told, Told::Version(..)) {
+                self.take_change(&mut last, told);
+            }
+            Ok(())
+        });
+        self.is_all(told, last)?;
+        self.close(asked);
+        Ok(())
+    }
+
+    fn take_change(&mut self, last: &mut Option<String>, told: Told<'_>) {
+        if let Told::Known(version) | Told::Version(version, _) = &told {
+            *last = Some(version.zone.clone());
+            self.zones.entry(version.zone.clone()).or_default();
+        }
+        if let Some(entry) = last.as_ref().and_then(|zone| self.zones.get_mut(zone)) {
+            let before = entry.octets;
+            entry.take(told);
+            self.octets = self.octets + entry.octets - before;
+        }
+    }
+
+    /// All of these zones were told of: of what is not there nothing is known, and what does not lead on is not pushed.
+    fn close(&mut self, asked: &[(&str, Option<&str>)]) {
+        for (zone, mark) in asked {
+            self.asked.insert((*zone).to_owned(), mark.map(ToOwned::to_owned));
+            let entry = self.zones.entry((*zone).to_owned()).or_default();
+            if !leads_on(entry.since.iter().map(|(version, _)| version)) {
+                entry.since.iter_mut().for_each(|(_, changes)| *changes = Vec::new());
+            }
+        }
     }
 
     /// Takes all records of zones.
@@ -108,22 +143,13 @@ impl Page {
         let mut last = None;
         let told = tell(&mut |told| {
             if let Told::Version(version, _) = &told {
-                let entry = self.entry(&mut last, version);
+                let entry = self.zones.entry(version.zone.clone()).or_default();
                 (entry.records, entry.refusals) = (Some(Vec::new()), Default::default());
             }
-            let Some(entry) = last.as_ref().and_then(|zone| self.zones.get_mut(zone)) else { return Ok(()) };
-            let before = entry.octets;
-            entry.take(told);
-            self.octets = self.octets + entry.octets - before;
+            self.take_change(&mut last, told);
             if self.octets > OCTETS_MAX { Err(Ended::Enough) } else { Ok(()) }
         });
         self.is_all(told, last).map(drop)
-    }
-
-    /// The entry of the zone that a version is of.
-    fn entry(&mut self, last: &mut Option<String>, version: &Version) -> &mut Entry {
-        *last = Some(version.zone.clone());
-        self.zones.entry(version.zone.clone()).or_default()
     }
 
     /// Whether all was told; where there was no room for the zone that was told last it is not there.
@@ -182,8 +208,13 @@ impl Page {
         Ok(count)
     }
 
-    /// Hands over all records of a zone, if they are here.
-    pub(crate) fn records(&self, zone: &str, each: Each<'_>) -> Option<Result<(), Fault>> {
+    /// Hands over all records of a zone, if they are here, and before them the version that they are.
+    pub(crate) fn records(
+        &self,
+        zone: &str,
+        begin: BeginWhole<'_>,
+        each: Each<'_>,
+    ) -> Option<Result<(), Fault>> {
         let entry = self.zones.get(zone)?;
         let records = entry.records.as_ref()?;
         if let Err(fault) = entry.expect_records(zone) {
@@ -193,13 +224,23 @@ impl Page {
             return Some(Err(Fault::NoSoa(zone.to_owned())));
         }
         // Who wants no more has said why elsewhere.
-        let _ = records.iter().try_for_each(each);
+        if entry.newest.as_ref().is_some_and(|newest| begin(newest).is_continue()) {
+            let _ = records.iter().try_for_each(each);
+        }
         Some(Ok(()))
     }
 }
 
 impl Entry {
     fn take(&mut self, told: Told<'_>) {
+        self.octets += match &told {
+            Told::Known(_) | Told::Version(..) => VERSION_OCTETS,
+            // With the right text, where there is one.
+            Told::Unfit(refusal) if self.refusals.0.len() < REFUSALS_MAX => {
+                RECORD_OCTETS + 2 * (refusal.row.owner.len() + refusal.row.rdata.len())
+            }
+            _ => 0,
+        };
         match told {
             Told::Known(version) => {
                 (self.known, self.newest) = (Some(version.clone()), Some(version.clone()))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use feed::address::Network;
 use store::postgres::look::{HEADS_MAX, News, Seen};
 use store::postgres::{Beat, Store, Target};
-use store::source::{Each, EachChange, Found, Look, Moment, Next, Pauses, Raise, Source};
+use store::source::{BeginWhole, Each, EachChange, Found, Look, Moment, Next, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
 use store::{Fault, Version};
 use wire::NameBuf;
@@ -19,6 +19,9 @@ use crate::raise::raise;
 const QUIET_PAUSE: Duration = Duration::from_millis(100);
 /// How often it is asked who answers while nothing is looked at.
 const ASKED_PAUSE: Duration = Duration::from_secs(1);
+
+/// What PostgreSQL calls a statement that it ended, as it took too long.
+const QUERY_CANCELED: &str = "57014";
 
 /// See the module.
 pub(crate) struct Postgres {
@@ -110,7 +113,11 @@ impl Source for Postgres {
     }
 
     fn moment(&mut self) -> Result<Box<dyn Moment + '_>, Fault> {
-        Ok(Box::new(PageMoment { store: &self.store, page: Page::default() }))
+        Ok(Box::new(PageMoment {
+            store: &self.store,
+            is_replica: self.seen.server.is_replica,
+            page: Page::default(),
+        }))
     }
 
     fn raise(&mut self, raises: &[Raise], _at: u64) -> Vec<(NameBuf, String)> {
@@ -121,6 +128,7 @@ impl Source for Postgres {
 /// Zones as they were read by the page, each page at a moment of its own.
 struct PageMoment<'s> {
     store: &'s Store,
+    is_replica: bool,
     page: Page,
 }
 
@@ -131,27 +139,27 @@ impl PageMoment<'_> {
             return Ok(());
         }
         match self.page.asked(zone) {
-            Some(mark) => self.page.take_changes(&[(zone, Some(&mark))], |asked, each| {
-                self.store.changes_of(asked, CHANGED_MAX, each)
-            }),
+            Some(mark) => {
+                let asked = [(zone, Some(&*mark))];
+                let read =
+                    self.page.take_alone(&asked, |each| self.store.changes_of(&asked, CHANGED_MAX, each));
+                read.map_err(|fault| of_zone(zone, fault))
+            }
             None => {
                 self.page.put_newest(zone, self.store.newest(zone)?);
                 Ok(())
             }
         }
     }
-}
 
-impl Moment for PageMoment<'_> {
-    fn prepare(&mut self, next: &[Next]) -> Result<(), Fault> {
-        self.page = Page::of(next);
+    fn read_page(&mut self, next: &[Next]) -> Result<(), Fault> {
         let known: Vec<(&str, Option<&str>)> = next
             .iter()
             .filter(|next| next.held.is_some())
             .map(|next| (&*next.zone, next.held.as_deref()))
             .collect();
         if !known.is_empty() {
-            self.page.take_changes(&known, |asked, each| self.store.changes_of(asked, CHANGED_MAX, each))?;
+            self.page.take_changes(&known, |each| self.store.changes_of(&known, CHANGED_MAX, each))?;
         }
         let wholes: Vec<&str> =
             next.iter().map(|next| &*next.zone).filter(|zone| self.page.wants_whole(zone)).collect();
@@ -159,6 +167,37 @@ impl Moment for PageMoment<'_> {
             self.page.take_wholes(|each| self.store.wholes_of(&wholes, ROWS_MAX as u64 + 1, each))?;
         }
         Ok(())
+    }
+}
+
+/// Whether a statement has taken too long.
+fn is_late(fault: &Fault) -> bool {
+    matches!(fault, Fault::Postgres { code, .. } if code == QUERY_CANCELED)
+}
+
+/// What takes too long of one zone is a fault of that zone, so that others go on.
+fn of_zone(zone: &str, fault: Fault) -> Fault {
+    match is_late(&fault) {
+        true => {
+            let words =
+                format!("zone {zone}: what has changed is not read within `statement-timeout-seconds`");
+            Fault::Refused { zone: zone.to_owned(), words }
+        }
+        false => fault,
+    }
+}
+
+impl Moment for PageMoment<'_> {
+    fn prepare(&mut self, next: &[Next]) -> Result<(), Fault> {
+        self.page = Page::of(next);
+        match self.read_page(next) {
+            // Each by itself, then.
+            Err(fault) if is_late(&fault) => {
+                self.page = Page::of(next);
+                Ok(())
+            }
+            read => read,
+        }
     }
 
     fn newest(&mut self, zone: &str) -> Result<Option<Version>, Fault> {
@@ -172,8 +211,8 @@ impl Moment for PageMoment<'_> {
             return Ok(self.page.since(zone));
         }
         // All of it is wanted, so that no rows are; but whether it leads on from what is held.
-        let mut page = Page::default();
-        page.take_changes(&[(zone, Some(mark))], |asked, each| self.store.changes_of(asked, 0, each))?;
+        let (mut page, asked) = (Page::default(), [(zone, Some(mark))]);
+        page.take_alone(&asked, |each| self.store.changes_of(&asked, 0, each))?;
         Ok(page.since(zone))
     }
 
@@ -185,28 +224,25 @@ impl Moment for PageMoment<'_> {
         self.page.changed(version, each)
     }
 
-    fn records(&mut self, zone: &str, each: Each<'_>) -> Result<(), Fault> {
-        if let Some(done) = self.page.records(zone, each) {
+    fn records(&mut self, zone: &str, begin: BeginWhole<'_>, each: Each<'_>) -> Result<(), Fault> {
+        if let Some(done) = self.page.records(zone, begin, each) {
             return done;
         }
-        let wanted = self.page.newest(zone).map(|newest| newest.mark);
-        let moved = |serial| Fault::Moved { zone: zone.to_owned(), serial, who: None };
-        let read = self.store.records(
-            zone,
-            &mut |version| match wanted.as_ref() == Some(&version.mark) {
-                true => Ok(()),
-                false => Err(Ended::Fault(moved(Some(version.serial)))),
-            },
-            &mut |record| match each(record) {
-                ControlFlow::Continue(()) => Ok(()),
-                ControlFlow::Break(()) => Err(Ended::Enough),
-            },
-        );
+        let read = self
+            .store
+            .records(zone, &mut |version| Ended::of(begin(version)), &mut |record| Ended::of(each(record)));
         match read {
             Ok(()) | Err(Ended::Enough) => Ok(()),
-            Err(Ended::Fault(Fault::NoZone(_))) => Err(moved(None)),
-            Err(Ended::Fault(fault)) => Err(fault),
+            // Since it was asked which version is the newest.
+            Err(Ended::Fault(Fault::NoZone(_))) => {
+                Err(Fault::Moved { zone: zone.to_owned(), serial: None, who: None })
+            }
+            Err(Ended::Fault(fault)) => Err(of_zone(zone, fault)),
         }
+    }
+
+    fn may_lag(&self) -> bool {
+        self.is_replica
     }
 }
 
@@ -220,5 +256,12 @@ pub(crate) enum Ended {
 impl From<Fault> for Ended {
     fn from(fault: Fault) -> Ended {
         Ended::Fault(fault)
+    }
+}
+
+impl Ended {
+    /// Whether there is to be another one.
+    fn of(flow: ControlFlow<()>) -> Result<(), Ended> {
+        if flow.is_break() { Err(Ended::Enough) } else { Ok(()) }
     }
 }

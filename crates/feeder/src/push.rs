@@ -1,5 +1,6 @@
 //! One zone of a moment as frames: all of it, or what has changed since a version.
 
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -80,11 +81,16 @@ impl Push<'_> {
         say: &mut dyn FnMut(Frame) -> io::Result<()>,
     ) -> Result<Pushed, NotPushed> {
         let name = self.zone.to_string();
-        let Some(newest) = moment.newest(&name)?.filter(|newest| newest.kind != Kind::Removed) else {
+        let newest = moment.newest(&name)?;
+        // A zone that was removed has a version that says so.
+        if newest.is_none() && self.is_known && moment.may_lag() {
+            return Ok(Pushed::Later);
+        }
+        let Some(newest) = newest.filter(|newest| newest.kind != Kind::Removed) else {
             return Ok(if self.is_known { Pushed::Gone } else { Pushed::Nothing });
         };
-        let mark = Mark::from_text(&newest.mark).unwrap_or(Mark::NONE);
-        let to = Version { serial: newest.serial, mark };
+        let to = version_of(&newest);
+        let mark = to.mark;
         if let Some(held) = self.held {
             if held.mark == mark && mark != Mark::NONE && !self.is_whole {
                 return Ok(Pushed::Nothing);
@@ -107,7 +113,7 @@ impl Push<'_> {
         if moment.is_pending(&name)? {
             return Ok(Pushed::Later);
         }
-        Sender::begin(self.zone, (None, to), say)?.whole(moment, &name)
+        whole(self.zone, moment, say)
     }
 }
 
@@ -138,27 +144,6 @@ impl<'s> Sender<'s> {
         Ok(Sender { zone: zone.to_owned(), to, say, octets: 0 })
     }
 
-    /// All of the zone: the SOA record, which comes first, once more at the end.
-    fn whole(mut self, moment: &mut dyn Moment, name: &str) -> Result<Pushed, NotPushed> {
-        let mut messages = Messages::new(&self.zone, true);
-        let mut soa: Option<RecordBuf> = None;
-        let sent = {
-            let Sender { say, octets, .. } = &mut self;
-            let mut each = |message: Vec<u8>| {
-                *octets += message.len();
-                say(Frame::Message(message)).map_err(NotPushed::from)
-            };
-            let mut sent = Ok(());
-            let read = moment.records(name, &mut |record| {
-                soa.get_or_insert_with(|| record.clone());
-                go_on(&mut sent, messages.push(record, &mut each))
-            });
-            sent.and(read.map_err(NotPushed::from))
-                .and_then(|()| soa.as_ref().map_or(Ok(()), |soa| messages.push(soa, &mut each)))
-        };
-        self.end(sent, messages)
-    }
-
     /// What led to the newest version, one after the other.
     fn changes(mut self, moment: &mut dyn Moment, versions: &[store::Version]) -> Result<Pushed, NotPushed> {
         let mut messages = Messages::new(&self.zone, false);
@@ -185,6 +170,49 @@ impl<'s> Sender<'s> {
         (self.say)(Frame::End)?;
         Ok(Pushed::Version(self.to, self.octets))
     }
+}
+
+/// All of the zone: the SOA record, which comes first, once more at the end. What it leads to is said once that is known.
+fn whole(
+    zone: &Name,
+    moment: &mut dyn Moment,
+    say: &mut dyn FnMut(Frame) -> io::Result<()>,
+) -> Result<Pushed, NotPushed> {
+    let mut messages = Messages::new(zone, true);
+    let (mut soa, mut octets, mut sent): (Option<RecordBuf>, usize, _) = (None, 0, Ok(()));
+    let (begun, said) = (Cell::new(None), RefCell::new(say));
+    let mut each = |message: Vec<u8>| {
+        octets += message.len();
+        (*said.borrow_mut())(Frame::Message(message)).map_err(NotPushed::from)
+    };
+    let mut begin_sent = Ok(());
+    let read = moment.records(
+        &zone.to_string(),
+        &mut |version| {
+            let to = version_of(version);
+            begun.set(Some(to));
+            let begin = Frame::Begin { zone: zone.to_owned(), from: None, to };
+            go_on(&mut begin_sent, (*said.borrow_mut())(begin).map_err(NotPushed::from))
+        },
+        &mut |record| {
+            soa.get_or_insert_with(|| record.clone());
+            go_on(&mut sent, messages.push(record, &mut each))
+        },
+    );
+    let sent = begin_sent
+        .and(sent)
+        .and(read.map_err(NotPushed::from))
+        .and_then(|()| soa.as_ref().map_or(Ok(()), |soa| messages.push(soa, &mut each)));
+    let Some(to) = begun.get() else {
+        // Nothing was said of it.
+        return sent.and(Ok(Pushed::Nothing));
+    };
+    let say = said.into_inner();
+    Sender { zone: zone.to_owned(), to, say, octets }.end(sent, messages)
+}
+
+fn version_of(version: &store::Version) -> Version {
+    Version { serial: version.serial, mark: Mark::from_text(&version.mark).unwrap_or(Mark::NONE) }
 }
 
 /// Keeps what came of a record; whether another one is wanted.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use store::source::{Each, EachChange, Found, Look, Moment, Pauses, Raise, Source};
+use store::source::{BeginWhole, Each, EachChange, Found, Look, Moment, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
 use store::{Access, Fault, Meta, Snapshot, Store, Version};
 use wire::NameBuf;
@@ -172,7 +172,11 @@ impl Moment for SnapshotMoment<'_> {
         read(self.0.changed(version, &mut |what, record| Ended::of(each(what, record))))
     }
 
-    fn records(&mut self, zone: &str, each: Each<'_>) -> Result<(), Fault> {
+    fn records(&mut self, zone: &str, begin: BeginWhole<'_>, each: Each<'_>) -> Result<(), Fault> {
+        let newest = self.0.newest(zone)?.ok_or_else(|| Fault::NoZone(zone.to_owned()))?;
+        if begin(&newest).is_break() {
+            return Ok(());
+        }
         read(self.0.records(zone, &mut |record| Ended::of(each(record))))
     }
 }

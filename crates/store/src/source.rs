@@ -91,6 +91,9 @@ pub struct Next {
 /// Takes a record, and says whether there is to be another one.
 pub type Each<'e> = &'e mut dyn FnMut(&RecordBuf) -> ControlFlow<()>;
 
+/// Takes the version that all records are of, before the first of them.
+pub type BeginWhole<'e> = &'e mut dyn FnMut(&Version) -> ControlFlow<()>;
+
 /// The same of what changed.
 pub type EachChange<'e> = &'e mut dyn FnMut(What, &RecordBuf) -> ControlFlow<()>;
 
@@ -114,6 +117,12 @@ pub trait Moment {
     /// Hands over what changed in a version, what went first, and each time the SOA record first. Says how many records that were.
     fn changed(&mut self, version: &Version, each: EachChange<'_>) -> Result<u64, Fault>;
 
-    /// Hands over all records of a zone, the SOA record first. What is wrong is known once all rows were read.
-    fn records(&mut self, zone: &str, each: Each<'_>) -> Result<(), Fault>;
+    /// Hands over all records of a zone, the SOA record first, and before them the version that they are: the newest one, or one that came since. What is wrong is known once all rows
+    /// were read.
+    fn records(&mut self, zone: &str, begin: BeginWhole<'_>, each: Each<'_>) -> Result<(), Fault>;
+
+    /// Whether it may not have heard yet of zones that others have, as a replica.
+    fn may_lag(&self) -> bool {
+        false
+    }
 }

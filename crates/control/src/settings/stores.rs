@@ -40,8 +40,8 @@ section! {
         url: String = String::new(), Range::Any, live;
         /// File with the password, of one line, closed to others, which is read when its feeder is started and while the database is away. For PostgreSQL, as are the next four.
         password_file: PathBuf = PathBuf::new(), Range::Any, live;
-        /// How the connection is kept from others, as `sslmode` of libpq has it: `disable`, `prefer`, `require`, `verify-ca` or `verify-full`. Left out: `verify-full`, and `prefer` where the
-        /// database is on this machine. A socket has none.
+        /// How the connection is kept from others, as `sslmode` of libpq has it: `disable`, `prefer`, `require`, `verify-ca` or `verify-full`. Left out: `verify-full`, and without `tls-authorities`
+        /// `prefer` where all hosts are `localhost` or addresses of this machine. A socket has none.
         tls: String = String::new(), Range::Any, live;
         /// File of the authorities whose certificates are believed, in PEM. Empty: those that this system trusts.
         tls_authorities: PathBuf = PathBuf::new(), Range::Any, live;

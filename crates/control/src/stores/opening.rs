@@ -4,7 +4,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use feed::address::{Address, HOSTS_MAX, Host, Network, PASSWORD_OCTETS_MAX, Password, Place, Tls};
 use feed::frame::{Frame, REST_OCTETS_MAX, ROOTS_OCTETS_MAX};
@@ -70,7 +70,11 @@ fn network(terms: &PostgresTerms) -> Result<Network, String> {
         Listens::Tcp(names, port) => Place::Tcp(addresses(names)?, *port),
     };
     Ok(Network {
-        tls: terms.tls.unwrap_or_else(|| usual_tls(&place, &machine_addresses())),
+        // Who names authorities means them to be asked.
+        tls: terms.tls.unwrap_or_else(|| match &place {
+            Place::Tcp(..) if !terms.authorities.as_os_str().is_empty() => Tls::VerifyFull,
+            place => usual_tls(place, &machine_addresses()),
+        }),
         place,
         user: user.clone(),
         database: database.clone(),
@@ -80,9 +84,10 @@ fn network(terms: &PostgresTerms) -> Result<Network, String> {
     })
 }
 
-/// Where the settings say nothing: what leaves this machine is kept from others, and goes to who has the name.
+/// Where the settings say nothing: what leaves this machine is kept from others, and goes to who has the name. A name is not this machine because DNS says so.
 fn usual_tls(place: &Place, own: &[IpAddr]) -> Tls {
-    let is_here = |host: &Host| host.address.is_loopback() || own.contains(&host.address);
+    let is_said = |host: &Host| host.name == "localhost" || host.name.parse::<IpAddr>().is_ok();
+    let is_here = |host: &Host| is_said(host) && (host.address.is_loopback() || own.contains(&host.address));
     match place {
         Place::Tcp(hosts, _) if !hosts.iter().all(is_here) => Tls::VerifyFull,
         Place::Tcp(..) | Place::Socket(..) => Tls::Prefer,
@@ -91,25 +96,30 @@ fn usual_tls(place: &Place, own: &[IpAddr]) -> Tls {
 
 /// The addresses of hosts, in their order: as many as may be. A host that is not found is left out if another one is.
 fn addresses(names: &[String]) -> Result<Vec<Host>, String> {
-    let (said, found) = channel();
-    let asked = names.to_vec();
-    // By itself, as the system's resolver waits as long as it likes.
-    let lookup = thread::Builder::new().name("store-lookup".into());
-    let spawned = lookup.spawn(move || {
-        let found: Vec<_> = asked.into_iter().map(|name| (lookup_one(&name), name)).collect();
-        drop(said.send(found));
-    });
-    spawned.map_err(|error| format!("a thread cannot be started: {error}"))?;
-    let found = found.recv_timeout(LOOKUP_WAIT);
-    let found =
-        found.map_err(|_| format!("{} not found in {} s", names.join(", "), LOOKUP_WAIT.as_secs()))?;
+    let literal = |name: &String| name.parse::<IpAddr>().ok().map(|address| Ok(vec![address]));
+    let mut found: Vec<Option<std::io::Result<Vec<IpAddr>>>> = names.iter().map(literal).collect();
+    let (said, answers) = channel();
+    for (at, name) in names.iter().enumerate().filter(|(at, _)| found[*at].is_none()) {
+        let (said, name) = (said.clone(), name.clone());
+        // Each by itself, as the system's resolver waits as long as it likes.
+        let lookup = thread::Builder::new().name("store-lookup".into());
+        let spawned = lookup.spawn(move || drop(said.send((at, lookup_one(&name)))));
+        spawned.map_err(|error| format!("a thread cannot be started: {error}"))?;
+    }
+    drop(said);
+    let until = Instant::now() + LOOKUP_WAIT;
+    // Ends with the last answer, or when it takes too long.
+    while let Ok((at, answer)) = answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        found[at] = Some(answer);
+    }
     let (mut hosts, mut faults) = (Vec::new(), Vec::new());
-    for (addresses, name) in found {
-        match addresses {
-            Ok(addresses) => {
+    for (name, found) in names.iter().zip(found) {
+        match found {
+            Some(Ok(addresses)) => {
                 hosts.extend(addresses.into_iter().map(|address| Host { name: name.clone(), address }))
             }
-            Err(error) => faults.push(format!("host {name}: {error}")),
+            Some(Err(error)) => faults.push(format!("host {name}: {error}")),
+            None => faults.push(format!("host {name}: not found in {} s", LOOKUP_WAIT.as_secs())),
         }
     }
     hosts.truncate(HOSTS_MAX);
@@ -151,7 +161,7 @@ mod tests {
             address: PostgresAddress { user: "zonda".into(), listens, database: "dns".into() },
             password_file: password_file.to_owned(),
             tls: None,
-            authorities: "/nowhere/authorities.pem".into(),
+            authorities: "".into(),
             poll: Duration::from_millis(5),
             statement_timeout: Duration::from_secs(60),
         }
@@ -188,7 +198,10 @@ mod tests {
     #[test]
     fn what_leaves_the_machine_is_kept_from_others() {
         let place = |addresses: &[&str]| {
-            let host = |text: &&str| Host { name: "db".into(), address: text.parse().unwrap() };
+            let host = |text: &&str| match text.split_once('=') {
+                Some((name, text)) => Host { name: name.into(), address: text.parse().unwrap() },
+                None => Host { name: (*text).into(), address: text.parse().unwrap() },
+            };
             Place::Tcp(addresses.iter().map(host).collect(), 1)
         };
         let own = ["192.0.2.7".parse().unwrap()];
@@ -196,6 +209,8 @@ mod tests {
             (&["127.0.0.1", "::1", "192.0.2.7"][..], Tls::Prefer),
             (&["192.0.2.8"], Tls::VerifyFull),
             (&["127.0.0.1", "192.0.2.8"], Tls::VerifyFull),
+            (&["localhost=127.0.0.1"], Tls::Prefer),
+            (&["db=127.0.0.1"], Tls::VerifyFull),
         ] {
             assert_eq!(usual_tls(&place(addresses), &own), expected, "{addresses:?}");
         }

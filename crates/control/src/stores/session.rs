@@ -265,7 +265,8 @@ impl Session {
 
     fn unfit(&mut self, zone: NameBuf, words: String) {
         if words.is_empty() {
-            self.about(|about| about.refused.remove(&zone));
+            // It has what is served, or nothing, so that it did not go back either.
+            self.about(|about| (about.refused.remove(&zone), about.back.remove(&zone)));
             return;
         }
         self.refuse(zone, words);

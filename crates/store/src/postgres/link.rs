@@ -15,7 +15,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, CopyInSink, Error, NoTls, Row, RowStream, Statement};
+use tokio_postgres::{Client, Config, CopyInSink, Error, NoTls, Row, RowStream, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::target::{CONNECT_MAX, Target};
@@ -61,13 +61,7 @@ impl Link {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(away)?;
         let has_tls = target.tls != Tls::Disable;
         let tls = has_tls.then(|| tls::connector(target.tls, &target.roots)).transpose()?;
-        // Of each host: a server that takes a connection and says nothing is given up, too.
-        let hosts = u32::try_from(target.config.get_hosts().len()).unwrap_or(u32::MAX);
-        let client = within(&runtime, CONNECT_MAX.saturating_mul(hosts), &mut beat, connect(target, tls))
-            .map_err(|late| match late {
-            Late::Silent => Fault::Away(format!("no word from it for {} s", CONNECT_MAX.as_secs())),
-            Late::Unwanted => unwanted(),
-        })??;
+        let client = connect_to_any(&runtime, target, tls.as_ref(), &mut beat)?;
         let link = Link {
             client,
             runtime,
@@ -242,16 +236,35 @@ fn within<T>(
     })
 }
 
+/// The first of the hosts that lets us in, each within its time: one that takes a connection and says nothing holds up no other.
+fn connect_to_any(
+    runtime: &Runtime,
+    target: &Target,
+    tls: Option<&MakeRustlsConnect>,
+    beat: &mut (dyn FnMut() -> bool + Send),
+) -> Result<Client, Fault> {
+    let mut fault = Fault::Address("expected a host, found none".into());
+    for config in target.each_host() {
+        fault = match within(runtime, CONNECT_MAX, beat, connect(&config, tls.cloned())) {
+            Ok(Ok(client)) => return Ok(client),
+            Ok(Err(error)) => error.into(),
+            Err(Late::Silent) => Fault::Away(format!("no word from it for {} s", CONNECT_MAX.as_secs())),
+            Err(Late::Unwanted) => return Err(unwanted()),
+        };
+    }
+    Err(fault)
+}
+
 /// A client, whose connection is at work whenever the runtime is. What it ends by is known by the statements that fail.
-async fn connect(target: &Target, tls: Option<MakeRustlsConnect>) -> Result<Client, Error> {
+async fn connect(config: &Config, tls: Option<MakeRustlsConnect>) -> Result<Client, Error> {
     match tls {
         Some(tls) => {
-            let (client, connection) = target.config.connect(tls).await?;
+            let (client, connection) = config.connect(tls).await?;
             tokio::spawn(async move { drop(connection.await) });
             Ok(client)
         }
         None => {
-            let (client, connection) = target.config.connect(NoTls).await?;
+            let (client, connection) = config.connect(NoTls).await?;
             tokio::spawn(async move { drop(connection.await) });
             Ok(client)
         }

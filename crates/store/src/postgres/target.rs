@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use feed::address::{Network, Place, Tls};
+use feed::address::{Host, Network, Place, Tls};
 use feed::url::{NoUrl, Url};
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, SslMode, TargetSessionAttrs};
@@ -27,12 +27,24 @@ const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// Where a database is, and who we are there.
 #[derive(Clone)]
 pub struct Target {
-    pub(super) config: Config,
+    /// All but where: that of one host at a time, so that each has its time.
+    config: Config,
+    hosts: Vec<TargetHost>,
     /// How the connection is kept from others. Over a socket of this machine: not at all, as nobody is between.
     pub(super) tls: Tls,
     /// Whose certificates are believed.
     pub(super) roots: Roots,
     shown: String,
+}
+
+/// Where a database may be.
+#[derive(Clone)]
+struct TargetHost {
+    /// A name, an address, or the folder of a socket.
+    name: String,
+    /// Where it is; `None`: that is looked up by its name.
+    address: Option<IpAddr>,
+    port: u16,
 }
 
 /// Certificates of authorities, in PEM.
@@ -55,24 +67,12 @@ impl Target {
             NoUrl::Form(text) => Fault::Address(text),
         })?;
         let mut config = common(&url.user, &url.database);
-        for host in &url.hosts {
-            if host.is_folder() {
-                config.host_path(&host.name)
-            } else {
-                config.host(&host.name)
-            };
-            config.port(host.port);
-        }
-        let (mut tls, mut roots) = (None, PathBuf::from(SYSTEM_ROOTS));
+        let (mut tls, mut addresses, mut roots) = (None, Vec::new(), PathBuf::from(SYSTEM_ROOTS));
         for (name, value) in &url.parameters {
             match &**name {
                 "sslmode" => tls = Some(word(name, value, &Tls::ALL)?),
                 "sslrootcert" => roots = PathBuf::from(value),
-                "hostaddr" => {
-                    for address in addresses(value)? {
-                        config.hostaddr(address);
-                    }
-                }
+                "hostaddr" => addresses = addresses_of(value)?,
                 "target_session_attrs" => {
                     config.target_session_attrs(word(name, value, &SESSIONS)?);
                 }
@@ -85,37 +85,63 @@ impl Target {
             }
         }
         // Addresses go before the names of their hosts.
-        let is_here = url.hosts.iter().all(|host| host.is_here())
-            && config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+        let is_here =
+            url.hosts.iter().all(|host| host.is_here()) && addresses.iter().all(IpAddr::is_loopback);
         let usual = if is_here { Tls::Disable } else { Tls::VerifyFull };
         let is_socket = url.hosts.iter().any(|host| host.is_folder());
         let tls = if is_socket { Tls::Disable } else { tls.unwrap_or(usual) };
         config.ssl_mode(mode(tls));
-        Ok(Target { config, tls, roots: Roots::File(roots), shown: url.to_string() })
+        if !addresses.is_empty() && addresses.len() != url.hosts.len() {
+            return Err(Fault::Address("hostaddr: expected an address for each host".into()));
+        }
+        let shown = url.to_string();
+        let hosts = url.hosts.into_iter().enumerate().map(|(at, host)| TargetHost {
+            name: host.name,
+            address: addresses.get(at).copied(),
+            port: host.port,
+        });
+        Ok(Target { config, hosts: hosts.collect(), tls, roots: Roots::File(roots), shown })
     }
 
     /// That of a feeder: nobody is asked for addresses, and no file is opened. `roots`: certificates that are believed, in PEM.
     #[must_use]
     pub fn of(network: &Network, roots: &[u8]) -> Target {
         let mut config = common(&network.user, &network.database);
-        let (tls, places) = match &network.place {
+        let (tls, hosts) = match &network.place {
             Place::Tcp(hosts, port) => {
-                for host in hosts {
-                    config.host(&host.name).hostaddr(host.address).port(*port);
-                }
-                (network.tls, hosts.iter().map(|host| host.address.to_string()).collect::<Vec<_>>().join(","))
+                let host = |host: &Host| TargetHost {
+                    name: host.name.clone(),
+                    address: Some(host.address),
+                    port: *port,
+                };
+                (network.tls, hosts.iter().map(host).collect())
             }
             Place::Socket(folder, port) => {
-                config.host_path(folder).port(*port);
-                (Tls::Disable, folder.clone())
+                let host = TargetHost { name: folder.clone(), address: None, port: *port };
+                (Tls::Disable, vec![host])
             }
         };
         config.ssl_mode(mode(tls));
         if !network.password.0.is_empty() {
             config.password(&network.password.0);
         }
-        let shown = format!("{places}/{}", network.database);
-        Target { config, tls, roots: Roots::Text(roots.into()), shown }
+        Target { config, hosts, tls, roots: Roots::Text(roots.into()), shown: network.database.clone() }
+    }
+
+    /// How each host is connected to, in their order.
+    pub(super) fn each_host(&self) -> impl Iterator<Item = Config> {
+        self.hosts.iter().map(|host| {
+            let mut config = self.config.clone();
+            match host.name.starts_with('/') {
+                true => config.host_path(&host.name),
+                false => config.host(&host.name),
+            };
+            if let Some(address) = host.address {
+                config.hostaddr(address);
+            }
+            config.port(host.port);
+            config
+        })
     }
 
     /// Whether an address is meant for PostgreSQL.
@@ -152,6 +178,8 @@ fn common(user: &str, database: &str) -> Config {
     let mut config = Config::new();
     config.user(user).dbname(database).connect_timeout(CONNECT_MAX).application_name("zonda");
     config.keepalives_idle(QUIET).keepalives_interval(ASKED_EACH).keepalives_retries(ASKED_TIMES);
+    // Of one that does not even confirm what was sent nothing is asked.
+    config.tcp_user_timeout(QUIET + ASKED_EACH * ASKED_TIMES);
     config
 }
 
@@ -170,7 +198,7 @@ fn word<T: Copy>(name: &str, value: &str, known: &[(&'static str, T)]) -> Result
     found.ok_or_else(|| Fault::Address(format!("{name}: expected one of {}, found {value:?}", words())))
 }
 
-fn addresses(value: &str) -> Result<Vec<IpAddr>, Fault> {
+fn addresses_of(value: &str) -> Result<Vec<IpAddr>, Fault> {
     let read = value.split(',').map(str::parse).collect::<Result<_, _>>();
     read.map_err(|_| Fault::Address(format!("hostaddr: expected addresses, found {value:?}")))
 }
@@ -185,7 +213,7 @@ impl fmt::Display for Target {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use feed::address::{Host, Password};
+    use feed::address::Password;
 
     #[test]
     fn who_is_proved_and_what_is_refused() {
@@ -218,6 +246,7 @@ mod tests {
             ("postgres://me@db.example", "DATABASE"),
             ("postgres://me@db.example/dns?sslmode=allow", "sslmode: expected one of disable, prefer,"),
             ("postgres://me@db.example/dns?hostaddr=db", "hostaddr: expected addresses"),
+            ("postgres://me@db.example/dns?hostaddr=10.0.0.5,10.0.0.6", "an address for each host"),
             ("postgres://me@db.example/dns?colour=red", "colour"),
             ("postgres://me@db.example:word/dns", "port"),
         ] {
@@ -240,11 +269,14 @@ mod tests {
             statement_timeout: Duration::ZERO,
         };
         let target = Target::of(&network, b"x");
-        assert_eq!(target.config.get_hostaddrs().len(), 2);
-        assert_eq!((target.config.get_hosts().len(), target.config.get_ports()), (2, &[5_433, 5_433][..]));
-        assert_eq!((target.tls, target.to_string()), (Tls::VerifyFull, "10.0.0.5,2001:db8::5/dns".into()));
+        let each: Vec<Config> = target.each_host().collect();
+        let addresses: Vec<IpAddr> = each.iter().flat_map(|config| config.get_hostaddrs()).copied().collect();
+        assert_eq!(addresses, ["10.0.0.5", "2001:db8::5"].map(|text| text.parse::<IpAddr>().unwrap()));
+        assert!(each.iter().all(|config| config.get_hosts().len() == 1 && config.get_ports() == [5_433]));
+        assert_eq!(target.tls, Tls::VerifyFull);
         network.place = Place::Socket("/run".into(), 5_432);
         let target = Target::of(&network, b"");
-        assert_eq!((target.tls, target.config.get_hostaddrs().len()), (Tls::Disable, 0));
+        let each: Vec<Config> = target.each_host().collect();
+        assert_eq!((target.tls, each.len(), each[0].get_hostaddrs().len()), (Tls::Disable, 1, 0));
     }
 }
