@@ -8,6 +8,7 @@
 //!
 //! * [`request`]: the message, read once; [`response`]: what is answered; [`failure`]: why it is not done, in words.
 //! * [`draft`]: the zone with what this commit has changed so far; [`update`]: one message against it.
+//! * [`alteration`]: RRsets that are to be so, of the HTTP API.
 //! * [`edit`]: what was edited in a text, on top of what has changed since.
 //! * [`policy`]: who may change what; [`serial`]: what comes after a serial; `signed`: what signed zones take.
 //! * [`sig0`]: signatures of requests with keys of the zone (RFC 2931).
@@ -15,6 +16,7 @@
 //! It has no sockets, files, clock or threads: a request and a state of the zone come in, an answer and a [`zone::Change`] go out. Design:
 //! `docs/design/update.md`.
 
+pub mod alteration;
 pub mod draft;
 pub mod edit;
 mod effect;

@@ -18,7 +18,7 @@ use wire::iana::rtype;
 use wire::{Name, SortKey, Transport};
 
 pub use explain::Explanation;
-pub use parse::RuleFault;
+pub use parse::{API_NAME_OCTETS_MAX, RuleFault, is_api_name, of_api_key};
 
 /// Most rules of a policy: each is looked at for each record of an update.
 pub const RULES_MAX: usize = 1_024;
@@ -58,6 +58,8 @@ enum Identity {
     Key(Box<[u8]>),
     /// Keys with names below this one.
     Below(Box<[u8]>),
+    /// The key of the HTTP API with this name.
+    Api(Box<str>),
 }
 
 /// Which names a rule is about. Keys of names.
@@ -69,6 +71,8 @@ enum Names {
     Subdomain(Box<[u8]>),
     /// What is below this one: the wildcard's parent.
     Wildcard(Box<[u8]>),
+    /// Those whose first labels are these.
+    Label(Box<[u8]>),
     /// All of the zone.
     Zonesub,
     /// That of the key.
@@ -127,6 +131,13 @@ impl Policy {
     /// What the policy says of this sender.
     pub fn of(&self, asker: &Asker<'_>) -> Permission<'_> {
         Permission { rules: &self.rules, asker: Known::of(asker) }
+    }
+
+    /// What it says of the key of the HTTP API with this name: rules name it `api:NAME`, and it is no TSIG key, whatever it is called. It has no address either, as
+    /// nobody here knows one.
+    pub fn of_api(&self, name: &str) -> Permission<'_> {
+        let asker = Known { key: None, address: None, api: Some(name.into()) };
+        Permission { rules: &self.rules, asker }
     }
 }
 
@@ -203,17 +214,21 @@ struct Known {
     key: Option<SortKey>,
     /// Key of the name of its address, if it came by a stream: others can be forged.
     address: Option<SortKey>,
+    /// The name of its key of the HTTP API.
+    api: Option<Box<str>>,
 }
 
 impl Known {
     fn of(asker: &Asker<'_>) -> Known {
         let is_stream = asker.transport != Transport::Udp;
-        Known { key: asker.key.map(SortKey::of), address: is_stream.then(|| reverse(asker.address)) }
+        let address = is_stream.then(|| reverse(asker.address));
+        Known { key: asker.key.map(SortKey::of), address, api: None }
     }
 
     fn is(&self, identity: &Identity) -> bool {
         match (identity, &self.key) {
             (Identity::Anybody, _) => true,
+            (Identity::Api(name), _) => self.api.as_ref() == Some(name),
             (Identity::Key(name), Some(key)) => key.octets() == &**name,
             (Identity::Below(name), Some(key)) => is_below(key.octets(), name),
             (Identity::Key(_) | Identity::Below(_), None) => false,
@@ -225,7 +240,8 @@ impl Known {
         match names {
             Names::SelfName | Names::SelfSub | Names::SelfWild => self.key.is_some(),
             Names::TcpSelf => self.address.is_some(),
-            Names::Name(_) | Names::Subdomain(_) | Names::Wildcard(_) | Names::Zonesub => true,
+            Names::Name(_) | Names::Subdomain(_) | Names::Wildcard(_) => true,
+            Names::Label(_) | Names::Zonesub => true,
         }
     }
 
@@ -235,6 +251,7 @@ impl Known {
             Names::Name(name) => key == &**name,
             Names::Subdomain(name) => key.starts_with(name),
             Names::Wildcard(parent) => is_below(key, parent),
+            Names::Label(labels) => begins_with(key, labels),
             Names::Zonesub => true,
             Names::SelfName => own == Some(key),
             Names::SelfSub => own.is_some_and(|own| key.starts_with(own)),
@@ -247,6 +264,11 @@ impl Known {
 /// Whether a name is below another: labels end in their keys, so that what begins with a key is at its name or below.
 fn is_below(key: &[u8], ancestor: &[u8]) -> bool {
     key.len() > ancestor.len() && key.starts_with(ancestor)
+}
+
+/// Whether the first labels of a name are these: they are the last of its key, behind the end of another label or nothing.
+fn begins_with(key: &[u8], labels: &[u8]) -> bool {
+    key.strip_suffix(labels).is_some_and(|rest| rest.last().is_none_or(|octet| *octet == 0))
 }
 
 /// The name of an address: in in-addr.arpa (RFC 1035 3.5), or in ip6.arpa (RFC 3596 2.5).

@@ -127,9 +127,84 @@ fn faults_of_rules() {
         ("grant a. wildcard b.", RuleFault::Name("b.".into())),
         ("grant a. zonesub A FOO", RuleFault::Type("FOO".into())),
         ("grant a. self * AXFR", RuleFault::Type("AXFR".into())),
+        ("grant api: zonesub", RuleFault::Identity),
+        ("grant api:a/b zonesub", RuleFault::Identity),
+        ("grant a. label", RuleFault::Name(String::new())),
+        ("grant a. label .", RuleFault::Name(".".into())),
     ] {
         assert_eq!(Policy::new(["grant a. zonesub", text]).err(), Some((1, expected)), "{text}");
     }
     let many = vec!["deny * zonesub"; RULES_MAX + 1];
     assert_eq!(Policy::new(many.iter().copied()).err(), Some((RULES_MAX, RuleFault::TooMany)));
+}
+
+#[test]
+fn first_labels() {
+    let policy = Policy::new(["grant * label _acme-challenge TXT", "grant * label a.b A"]).unwrap();
+    let asker = asker(None, "::1", Transport::Udp);
+    let decide =
+        |owner: &str, rtype| policy.of(&asker).decide(SortKey::of(&name(owner)).octets(), rtype).rule;
+    use rtype::{A, TXT};
+    for (owner, rtype, rule) in [
+        ("_acme-challenge.example.", TXT, Some(1)),
+        ("_ACME-challenge.", TXT, Some(1)),
+        ("x_acme-challenge.example.", TXT, None),
+        ("x._acme-challenge.example.", TXT, None),
+        ("_acme-challenge.example.", A, None),
+        ("a.b.example.", A, Some(2)),
+        ("a.example.", A, None),
+        ("b.", A, None),
+        ("xa.b.example.", A, None),
+        // Octets that have a meaning in keys.
+        ("x\\000a.b.example.", A, None),
+    ] {
+        assert_eq!(decide(owner, rtype), rule, "{owner}");
+    }
+}
+
+/// A key of the API is no key of that name, and none of these is one of the API.
+#[test]
+fn keys_of_the_api() {
+    let policy = Policy::new([
+        "grant acme. zonesub A",
+        "grant api:acme zonesub TXT",
+        "grant api:acme. zonesub MX",
+        "grant * self *",
+        "grant * tcp-self * PTR",
+        "grant * name open.example. AAAA",
+    ])
+    .unwrap();
+    let owner = |text: &str| SortKey::of(&name(text)).octets().to_vec();
+    let decide = |of: &Permission<'_>, text: &str, rtype| of.decide(&owner(text), rtype).rule;
+    use rtype::{A, AAAA, MX, PTR, TXT};
+    let api = policy.of_api("acme");
+    assert!(api.is_known() && !Policy::new(["grant acme. zonesub"]).unwrap().of_api("acme").is_known());
+    let said = [A, TXT, MX].map(|rtype| decide(&api, "x.example.", rtype));
+    assert_eq!(said, [None, Some(2), None]);
+    assert_eq!(decide(&policy.of_api("acme."), "x.example.", MX), Some(3));
+    assert_eq!(decide(&policy.of_api("Acme"), "x.example.", TXT), None);
+    assert_eq!(decide(&api, "open.example.", AAAA), Some(6));
+    assert_eq!(decide(&api, "acme.", A), None);
+    assert_eq!(decide(&api, "1.0.0.127.in-addr.arpa.", PTR), None);
+    for key in ["acme.", "api:acme."] {
+        let tsig = asker(Some(&name(key)), "::1", Transport::Tcp);
+        assert_eq!(decide(&policy.of(&tsig), "x.example.", TXT), None, "{key}");
+    }
+}
+
+#[test]
+fn rules_of_keys_of_the_api() {
+    assert_eq!(
+        of_api_key(" grant  label _acme-challenge TXT ").unwrap(),
+        "grant * label _acme-challenge TXT"
+    );
+    for (text, expected) in [
+        ("grant self *", RuleFault::NoSelf),
+        ("grant tcp-self", RuleFault::NoSelf),
+        ("grant * zonesub", RuleFault::Match("*".into())),
+        ("grant", RuleFault::Match(String::new())),
+        ("allow zonesub", RuleFault::Action),
+    ] {
+        assert_eq!(of_api_key(text), Err(expected), "{text}");
+    }
 }
