@@ -121,7 +121,7 @@ install:
 
 uninstall:
 	rm -f "$(D)$(BINDIR)/zonda" "$(D)$(MANDIR)/man1/zonda.1" "$(D)$(MANDIR)/man5/zonda.toml.5"
-	for command in serve check-config check-zone compile stat ctl top journal store settings man completion; do \
+	for command in serve check-config check-zone compile stat ctl top journal store api-key settings man completion; do \
 		rm -f "$(D)$(MANDIR)/man1/zonda-$$command.1"; done
 	for each in $(COMPLETIONS); do rm -f "$${each#*:}"; done
 	rm -f "$(D)$(UNITDIR)/zonda.service" "$(P)/lib/sysusers.d/zonda.conf" "$(P)/lib/tmpfiles.d/zonda.conf"

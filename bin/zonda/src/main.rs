@@ -38,7 +38,10 @@ enum Command {
     Top(command::top::Arguments),
     Journal(command::journal::Arguments),
     Store(command::store::Arguments),
+    ApiKey(command::api_key::Arguments),
     Settings(command::settings::Arguments),
+    #[command(hide = true)]
+    Api(command::api::Arguments),
     #[command(hide = true)]
     Http(command::http::Arguments),
     #[command(hide = true)]
@@ -58,6 +61,8 @@ fn main() -> ExitCode {
         Command::Top(arguments) => command::top::run(&arguments),
         Command::Journal(arguments) => command::journal::run(&arguments),
         Command::Store(arguments) => command::store::run(&arguments),
+        Command::ApiKey(arguments) => command::api_key::run(&arguments),
+        Command::Api(arguments) => command::api::run(&arguments),
         Command::Http(arguments) => command::http::run(&arguments),
         Command::Feed(arguments) => command::feed::run(&arguments),
         Command::Settings(arguments) => command::settings::run(&arguments),

@@ -52,6 +52,7 @@ pub(crate) use tallied::ZoneNumbers;
 pub(crate) use zones::{Zones, is_beside_text};
 
 use crate::access::Groups;
+use crate::api::Api;
 use crate::catalogs::Catalogs;
 use crate::commanded::Commanded;
 use crate::disk::Locks;
@@ -150,6 +151,8 @@ pub struct Controller {
     pub(crate) notifier: OnceLock<Notifier>,
     /// What tells others of it over HTTP.
     pub(crate) http: Http,
+    /// What has zones read and changed over HTTP.
+    pub(crate) api: Api,
     /// What that thread has seen of all zones last.
     pub(crate) looked: Mutex<Option<Looked>>,
     /// The thread that looks when signatures expire, once there is one.
@@ -272,6 +275,7 @@ impl Controller {
             control: OnceLock::new(),
             notifier: OnceLock::new(),
             http: Http::new(),
+            api: Api::new(),
             looked: Mutex::named("looked", None),
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),

@@ -20,6 +20,7 @@
 //! * `recursion`: the recursive server: where cache, resolver, clients and upstream sockets meet.
 //! * `observing`: what others are told of queries: dnstap and the query log, and who asks most.
 //! * [`metrics`]: each number that others are told, once; `http`: the process that tells them.
+//! * `api`: zones over HTTP: who may do what, and what comes of it.
 //! * [`upgrade`]: one server hands over to the next.
 //! * [`journal`]: log and history of zones that change, as people look at them without the server.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
@@ -28,6 +29,7 @@
 
 mod access;
 mod answer;
+mod api;
 mod catalogs;
 mod child;
 pub mod client;
@@ -82,4 +84,5 @@ mod transfers;
 pub mod upgrade;
 pub mod wanted;
 
+pub use self::api::new_api_key;
 pub use settings::Settings;

@@ -119,6 +119,7 @@ fn new_settings(
     waiting.extend(settings.tcp.keep_until_start(&old.tcp));
     waiting.extend(settings.control.keep_until_start(&old.control));
     waiting.extend(settings.http.keep_until_start(&old.http));
+    waiting.extend(settings.api.keep_until_start(&old.api));
     waiting.extend(settings.log.keep_until_start(&old.log));
     waiting.extend(settings.secondary.keep_until_start(&old.secondary));
     waiting.extend(settings.dnstap.keep_until_start(&old.dnstap));
@@ -154,6 +155,7 @@ fn new_settings(
     controller.identity.publish(identity);
     controller.note_remotes(&settings);
     controller.observing.note(controller, &settings);
+    controller.api.note_keys(&settings);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");
         warnings.push(line);

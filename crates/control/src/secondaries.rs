@@ -262,6 +262,12 @@ impl Secondaries {
         }
     }
 
+    /// The same without waiting for an answer.
+    pub(crate) fn ask_for(&self, name: &Name, command: Command) {
+        let (reply, _) = sync_channel(1);
+        self.send(Message::Command(name.to_lowercase(), command, reply));
+    }
+
     /// How it stands with a zone, in words, and what came of asking for it, if it is transferred from others.
     pub(crate) fn words(&self, name: &Name) -> Option<(String, TransfersIn)> {
         let (reply, replied) = sync_channel(1);

@@ -86,12 +86,14 @@ fn run(start: Start) -> Result<(), Faults> {
 
     let (server, control) = bind(&settings, activated)?;
     let http = crate::http::bind(&settings, Vec::new())?;
+    let api = crate::api::bind(&settings, Vec::new())?;
     let socket = crate::socket::bind(&settings, control)?;
     drop_privileges(&settings)?;
     // From here on as the user that the server runs as: what it can read and write now it can later too.
     let controller = Arc::new(Controller::new(settings, start.overrides)?);
     let _profile = AtExit { controller: &controller, json };
     controller.listen_for_http(http);
+    controller.listen_for_api(api);
     // Probes are told that it starts.
     watch_http(&controller);
     notifier.into_iter().for_each(|notifier| drop(controller.notifier.set(notifier)));
@@ -160,6 +162,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     }
     let (mut control, keeps_control) = taking.control_socket(&settings)?;
     let http = crate::http::bind(&settings, std::mem::take(&mut taking.http))?;
+    let api = crate::api::bind(&settings, std::mem::take(&mut taking.api))?;
     let locks = std::mem::take(&mut taking.locks);
     let controller = Arc::new(Controller::with_locks(settings, start.overrides, locks)?);
     let _profile = AtExit { controller: &controller, json };
@@ -196,6 +199,8 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     controller.listen_for_http(http);
     controller.http.ready();
     watch_http(&controller);
+    controller.listen_for_api(api);
+    watch_api(&controller);
     // Not before: the server before writes to the same files.
     tell_of_queries(&controller);
     if let Some(notifier) = notifier {
@@ -221,6 +226,13 @@ fn tell_of_queries(controller: &Controller) {
 fn watch_http(controller: &Arc<Controller>) {
     if let Err(error) = crate::http::watch(controller) {
         tracing::error!(%error, "nothing is told over HTTP: cannot start a thread: {error}");
+    }
+}
+
+/// Without it all else goes on.
+fn watch_api(controller: &Arc<Controller>) {
+    if let Err(error) = crate::api::watch(controller) {
+        tracing::error!(%error, "there is no API: cannot start it: {error}");
     }
 }
 

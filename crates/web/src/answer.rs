@@ -13,6 +13,7 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::accept;
+use crate::door::Seat;
 use crate::host;
 use crate::pair::{Beat, Format};
 use crate::serve::Shared;
@@ -30,19 +31,15 @@ enum Page {
 }
 
 /// Answers a request of a connection.
-pub(crate) async fn answer(
-    request: Request<impl Body>,
-    connection: u64,
-    shared: &Shared,
-) -> Response<String> {
-    let page = match page(&request, &shared.terms.names) {
+pub(crate) async fn answer(request: Request<impl Body>, seat: &Seat, shared: &Shared) -> Response<String> {
+    let page = match page(&request, &shared.names) {
         Ok(page) => page,
         Err(status) => {
-            shared.gate.borrow_mut().complete(connection, false);
+            seat.complete(false);
             return refuse(status);
         }
     };
-    let is_let_in = shared.gate.borrow_mut().complete(connection, page == Page::Metrics);
+    let is_let_in = seat.complete(page == Page::Metrics);
     let beat = shared.pulse.beat(Instant::now());
     match page {
         Page::Metrics if !is_let_in => refuse(StatusCode::SERVICE_UNAVAILABLE),

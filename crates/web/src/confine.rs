@@ -6,11 +6,10 @@ use std::{fs, io};
 use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetError, RulesetStatus, Scope};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::gate::PLACES;
 use crate::pair::LISTENERS_MAX;
 
-/// Descriptors: all connections and listeners, and what the process itself has.
-const DESCRIPTORS_MAX: u64 = (PLACES + LISTENERS_MAX + 32) as u64;
+/// Descriptors that the process itself has, beside connections and listeners.
+const DESCRIPTORS_OWN: usize = 32;
 
 /// The newest part of Landlock that is asked for; older kernels give what they know: from 5.13 on the file system, from 6.7 on connections, from 6.12 on
 /// signals and abstract sockets.
@@ -30,11 +29,12 @@ pub(crate) fn close_inherited() -> io::Result<()> {
 }
 
 /// Gives up the file system as a whole, listening and connecting over TCP, signals to other processes, and new rights. Says whether the kernel sees to that. To be called
-/// while there is one thread.
-pub(crate) fn confine() -> io::Result<bool> {
-    let limit = Rlimit { current: Some(DESCRIPTORS_MAX), maximum: Some(DESCRIPTORS_MAX) };
-    setrlimit(Resource::Nofile, limit)?;
-    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+/// while there is one thread. `places`: connections that it may have; `data_max`: octets of memory of its own, beside its program.
+pub(crate) fn confine(places: usize, data_max: Option<u64>) -> io::Result<bool> {
+    let most = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
+    setrlimit(Resource::Nofile, most((places + LISTENERS_MAX + DESCRIPTORS_OWN) as u64))?;
+    setrlimit(Resource::Core, most(0))?;
+    data_max.map(|octets| setrlimit(Resource::Data, most(octets))).transpose()?;
     rustix::thread::set_no_new_privs(true)?;
     restrict().map_err(io::Error::other)
 }

@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::gate::PLACES;
 use crate::pair::{Format, Request, TEXT_OCTETS_MAX};
+use crate::serve::BOUNDS;
 
 /// How old numbers may be that are given again: many who ask at once cost the server one answer.
 const KEPT: Duration = Duration::from_millis(100);
@@ -36,7 +36,7 @@ pub(crate) struct Asking {
 /// Both.
 pub(crate) fn numbers(pair: UnixStream) -> (Numbers, Asking) {
     // One for each connection: none has two.
-    let (sender, errands) = mpsc::channel(PLACES);
+    let (sender, errands) = mpsc::channel(BOUNDS.places);
     (Numbers(sender), Asking { pair, errands, kept: [None, None] })
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::pair::{BEAT, Beat};
 
@@ -14,11 +14,18 @@ use crate::pair::{BEAT, Beat};
 const SILENCE_MAX: Duration = Duration::from_secs(3 * BEAT.as_secs());
 
 /// The last that was heard.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pulse {
     last: Cell<Option<(Instant, Beat)>>,
     begun: Notify,
-    over: Notify,
+    /// Several wait for it.
+    over: watch::Sender<bool>,
+}
+
+impl Default for Pulse {
+    fn default() -> Pulse {
+        Pulse { last: Cell::default(), begun: Notify::new(), over: watch::Sender::new(false) }
+    }
 }
 
 impl Pulse {
@@ -35,7 +42,8 @@ impl Pulse {
 
     /// Waits until this process is to end.
     pub(crate) async fn over(&self) {
-        self.over.notified().await;
+        // It lives as long as this.
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
     /// Listens until the pipe ends, and the server with it.
@@ -50,12 +58,12 @@ impl Pulse {
     }
 
     fn hear(&self, beat: Beat, now: Instant) {
-        // Both are kept where nobody waits yet.
+        // Kept where nobody waits yet.
         if self.last.replace(Some((now, beat))).is_none() {
             self.begun.notify_one();
         }
         if beat.is_over {
-            self.over.notify_one();
+            self.over.send_replace(true);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+pub mod api;
+pub mod api_key;
 pub mod check_config;
 pub mod check_zone;
 mod checked;

@@ -154,6 +154,12 @@ impl<'a, T: Item<'a>> Run<'a, T> {
         Some(Run { octets, items: PhantomData })
     }
 
+    /// All of the octets, which were put together by [`Item::write`]; `None`: they are something else.
+    #[must_use]
+    pub fn read(octets: &'a [u8]) -> Option<Run<'a, T>> {
+        Run::of(octets, octets.len())
+    }
+
     /// The items, in their order.
     pub fn iter(&self) -> impl Iterator<Item = T> + use<'a, T> {
         let mut rest = self.octets;

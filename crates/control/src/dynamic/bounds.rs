@@ -77,6 +77,13 @@ impl Changer {
         self.renewal.octets >= self.renewal.rules.octets_max
     }
 
+    /// How long what changes a zone is to wait, by what has changed in it and in all.
+    pub(super) fn pause_of(&self, zone: &Name) -> Duration {
+        let all = delay(self.renewal.octets, self.renewal.rules.octets_max);
+        let own = self.zones.get(zone).map(|zone| delay(zone.octets(), zone.octets_max()));
+        own.map_or(Duration::ZERO, |own| own.max(all))
+    }
+
     /// Says that a zone takes no updates for now, once a while.
     pub(super) fn say_full(&mut self, zone: &Name) {
         let now = Instant::now();
@@ -90,11 +97,9 @@ impl Changer {
     /// Takes from what is to be worked out what is to wait, and adds what has waited.
     pub(super) fn hold_back(&mut self, waiting: &mut HashMap<NameBuf, Waiting>, order: &mut Vec<NameBuf>) {
         let now = Instant::now();
-        let all = delay(self.renewal.octets, self.renewal.rules.octets_max);
         let mut refused = Vec::new();
         for name in &*order {
-            let own = self.zones.get(name).map(|zone| delay(zone.octets(), zone.octets_max()));
-            let pause = own.map_or(Duration::ZERO, |own| own.max(all));
+            let pause = self.pause_of(name);
             if (pause > Duration::ZERO || self.delayed.zones.contains_key(name))
                 && let Some(requests) = waiting.remove(name)
             {

@@ -13,6 +13,7 @@ use journal::commit::{Condition, TICK};
 use transfer::refresh::Kept;
 use wire::NameBuf;
 
+use super::alter::Alters;
 use super::bounds::Delayed;
 use super::checkpoint::{Checkpoint, Ended};
 use super::handle::Job;
@@ -58,6 +59,7 @@ pub(super) struct Changer {
     pub(super) imaging: Imaging,
     pub(super) delayed: Delayed,
     pub(super) rounds: Rounds,
+    pub(super) alters: Alters,
     pub(super) storing: Storing,
     pub(super) proving: Proving,
     /// Zones that are claimed, see [`DynamicZone::is_claimed`].
@@ -97,6 +99,7 @@ impl Changer {
             imaging: Imaging::default(),
             delayed: Delayed::default(),
             rounds: Rounds::default(),
+            alters: Alters::default(),
             storing: Storing::default(),
             proving: Proving::default(),
             claimed: HashSet::new(),
@@ -122,7 +125,7 @@ impl Changer {
             let has_work = !self.has_waiting() && self.checkpoint.as_ref().is_some_and(Checkpoint::has_work);
             let pause = if has_work { Duration::ZERO } else { TICK };
             let until = is_busy.then(|| now + pause);
-            let due = [self.renewal_due(now), self.delayed.due(), self.rounds.due(now)];
+            let due = [self.renewal_due(now), self.delayed.due(), self.rounds.due(now), self.alters.due(now)];
             let until = until.into_iter().chain(due.into_iter().flatten()).min();
             let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.end() };
             let worked = (!jobs.is_empty()).then(Instant::now);
@@ -157,8 +160,9 @@ impl Changer {
                     self.take_incoming(incoming);
                 }
                 Job::Edit(job) => self.take_edit(*job),
+                Job::Alter(alter) => self.alters.push(*alter),
                 // All that came before is to be done.
-                Job::Barrier(zone, told) if self.rounds.has(&zone) => {
+                Job::Barrier(zone, told) if self.rounds.has(&zone) || self.alters.has(&zone) => {
                     self.rounds.again(Job::Barrier(zone, told), Some(BARRIER_PAUSE));
                 }
                 Job::Barrier(zone, told) => self.take_barrier(&zone, told),
@@ -170,9 +174,13 @@ impl Changer {
         if is_incoming {
             self.commit();
         }
+        let has_altered = self.alter_some();
         let Rounds { mut waiting, mut order, .. } = self.rounds.take_updates();
         self.hold_back(&mut waiting, &mut order);
         if waiting.is_empty() {
+            if has_altered {
+                self.commit();
+            }
             return self.let_go_of_claims();
         }
         let mut octets = 0;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use sync::Mutex;
 use wire::NameBuf;
 
+use super::alter::Alter;
 use super::changer::{Changer, wall};
 use super::edit::EditJob;
 use super::incoming::{Incoming, Told};
@@ -246,6 +247,7 @@ pub(super) enum Job {
     Update(Box<Update>),
     Incoming(Incoming),
     Edit(Box<EditJob>),
+    Alter(Box<Alter>),
     Barrier(NameBuf, Told),
     AcceptLoss(NameBuf, Told),
     GiveUp(Vec<NameBuf>),

@@ -10,8 +10,9 @@
 //! * [`history`]: versions kept for IXFR, beside all that; [`condensed`]: many as one. [`renewal`]: deltas made anew, copied or [`merge`]d, in steps ([`taking`]); [`resting`]: zones that have none any more; [`bounds`]: what they may have.
 //! * [`proving`]: signatures that updates bring to signed zones, and [`prover`], the thread that looks at them.
 //! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them, by the record that made the state ([`origin`]); [`imaged`]: looked at by people.
-//! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`], on several threads ([`shares`]): at a start.
+//! * [`alter`]: what the HTTP API has changed. [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`], on several threads ([`shares`]): at a start.
 
+mod alter;
 mod base;
 mod beginnings;
 mod bounds;
@@ -48,6 +49,7 @@ mod versions;
 mod written;
 mod zone;
 
+pub(crate) use alter::{Alter, AlterDone, NotAltered, Outcome};
 pub(crate) use base::pack_of;
 pub(crate) use edit::{EditDone, EditJob, NotEdited};
 pub(crate) use handle::Dynamic;

@@ -7,24 +7,24 @@ pub(crate) trait WhyNot {
 }
 
 /// Called once; dropped, it says that it was given up.
-pub(crate) struct Once<E: WhyNot>(Option<Tell<E>>);
+pub(crate) struct Once<E: WhyNot, T = ()>(Option<Tell<E, T>>);
 
 /// What is called.
-type Tell<E> = Box<dyn FnOnce(Result<(), E>) + Send>;
+type Tell<E, T> = Box<dyn FnOnce(Result<T, E>) + Send>;
 
-impl<E: WhyNot> Once<E> {
-    pub(crate) fn new(tell: impl FnOnce(Result<(), E>) + Send + 'static) -> Once<E> {
+impl<E: WhyNot, T> Once<E, T> {
+    pub(crate) fn new(tell: impl FnOnce(Result<T, E>) + Send + 'static) -> Once<E, T> {
         Once(Some(Box::new(tell)))
     }
 
-    pub(super) fn tell(mut self, result: Result<(), E>) {
+    pub(super) fn tell(mut self, result: Result<T, E>) {
         if let Some(tell) = self.0.take() {
             tell(result);
         }
     }
 }
 
-impl<E: WhyNot> Drop for Once<E> {
+impl<E: WhyNot, T> Drop for Once<E, T> {
     fn drop(&mut self) {
         if let Some(tell) = self.0.take() {
             tell(Err(E::GIVEN_UP));

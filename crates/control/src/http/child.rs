@@ -21,19 +21,33 @@ pub(super) struct Child {
     pair: UnixStream,
 }
 
+/// A process that listens for the server, and was given what it needs.
+pub(crate) struct Started {
+    pub(crate) process: child::Child,
+    pub(crate) pair: UnixStream,
+    /// The end of its pipe that beats are written to.
+    pub(crate) pipe: File,
+}
+
+/// Starts the program with this command, and gives it listeners and terms.
+pub(crate) fn start(command: &str, listening: &[Listening], terms: &Terms) -> io::Result<Started> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // Nobody waits for a process that does not listen.
+    rustix::io::ioctl_fionbio(&writer, true)?;
+    let (process, pair) = child::Child::start(command, &[])?;
+    let started = Started { process, pair, pipe: File::from(writer) };
+    started.pair.set_write_timeout(Some(GIVE_WAIT))?;
+    let sockets: Vec<OwnedFd> =
+        listening.iter().map(|one| one.socket.try_clone()).collect::<io::Result<_>>()?;
+    pair::introduce(&started.pair, terms, &reader, &sockets)?;
+    Ok(started)
+}
+
 impl Child {
     /// Starts one. Returns it with the end of its pipe.
     pub(super) fn start(listening: &[Listening], terms: &Terms) -> io::Result<(Child, File)> {
-        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        // Nobody waits for a process that does not listen.
-        rustix::io::ioctl_fionbio(&writer, true)?;
-        let (process, pair) = child::Child::start("http", &[])?;
-        pair.set_write_timeout(Some(GIVE_WAIT))?;
-        let child = Child { process, pair };
-        let sockets: Vec<OwnedFd> =
-            listening.iter().map(|one| one.socket.try_clone()).collect::<io::Result<_>>()?;
-        pair::introduce(&child.pair, terms, &reader, &sockets)?;
-        Ok((child, File::from(writer)))
+        let Started { process, pair, pipe } = start("http", listening, terms)?;
+        Ok((Child { process, pair }, pipe))
     }
 
     /// Its number.

@@ -32,6 +32,7 @@ use crate::child::END_PAUSE;
 use crate::controller::Controller;
 use crate::settings::Settings;
 
+pub(crate) use child::{Started, start};
 pub(crate) use watch::watch;
 
 /// How far the server is.
@@ -64,7 +65,7 @@ pub(crate) struct Http {
 /// A socket that connections come to.
 #[derive(Debug)]
 pub(crate) struct Listening {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     socket: OwnedFd,
 }
 
@@ -131,22 +132,36 @@ impl Http {
 
     /// The listeners once more, for the server that is to take over.
     pub(crate) fn hand(&self) -> std::io::Result<Vec<Handed>> {
-        let listening = self.listeners.get().map_or(&[][..], Vec::as_slice);
-        let hand = |one: &Listening| {
-            Ok(Handed { listener: listener(one.address), sockets: vec![one.socket.try_clone()?] })
-        };
-        listening.iter().map(hand).collect()
+        hand(self.listeners.get().map_or(&[][..], Vec::as_slice))
     }
+}
+
+/// Listeners once more, for the server that is to take over.
+pub(crate) fn hand(listening: &[Listening]) -> std::io::Result<Vec<Handed>> {
+    let hand = |one: &Listening| {
+        Ok(Handed { listener: listener(one.address), sockets: vec![one.socket.try_clone()?] })
+    };
+    listening.iter().map(hand).collect()
 }
 
 fn listener(address: SocketAddr) -> Listener {
     Listener { address, transport: Transport::Tcp, inherited: false }
 }
 
-/// Opens the listeners that settings ask for; those that the server before has handed over are taken as they are, and what of them is not wanted goes back.
-pub(crate) fn bind(settings: &Settings, mut handed: Vec<Handed>) -> Result<Bound, BindError> {
+/// Opens the listeners that settings ask for; see [`open`].
+pub(crate) fn bind(settings: &Settings, handed: Vec<Handed>) -> Result<Bound, BindError> {
+    let listening = open(&settings.http.listen, settings.server.free_bind, handed)?;
+    Ok(Bound { listening, terms: settings.http.terms() })
+}
+
+/// Opens listeners; those that the server before has handed over are taken as they are, and what of them is not wanted goes back.
+pub(crate) fn open(
+    addresses: &[SocketAddr],
+    free_bind: bool,
+    mut handed: Vec<Handed>,
+) -> Result<Vec<Listening>, BindError> {
     let mut listening = Vec::new();
-    for &address in &settings.http.listen {
+    for &address in addresses {
         let at = handed.iter().position(|group| group.listener.address == address);
         let group = at.map(|at| handed.swap_remove(at));
         if let Some(group) = &group {
@@ -155,13 +170,13 @@ pub(crate) fn bind(settings: &Settings, mut handed: Vec<Handed>) -> Result<Bound
         }
         let socket = match group.and_then(|group| group.sockets.into_iter().next()) {
             Some(socket) => socket,
-            None => net::listen_at(address, settings.server.free_bind)?,
+            None => net::listen_at(address, free_bind)?,
         };
         // Port 0 is whatever the system gave: the successor is told of that.
         let bound = rustix::net::getsockname(&socket).ok().and_then(|bound| bound.try_into().ok());
         listening.push(Listening { address: bound.unwrap_or(address), socket });
     }
-    Ok(Bound { listening, terms: settings.http.terms() })
+    Ok(listening)
 }
 
 impl Controller {

@@ -38,6 +38,8 @@ pub(super) fn finish(
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
+    // What it has asked for is carried out, as all that the changer has.
+    controller.api.leave(HTTP_PATIENCE);
     controller.observing.stop();
     if let Some(recursion) = &controller.recursion {
         recursion.write_at_end();
@@ -69,6 +71,7 @@ fn leave(
 ) -> Result<(), Vec<String>> {
     // Before the workers go, whose numbers are asked for: the successor's process answers already.
     controller.http.leave(HTTP_PATIENCE);
+    controller.api.leave(HTTP_PATIENCE);
     // Zones of others are the successor's now.
     controller.stores.stop();
     controller.catalogs.stop();

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::loading::reload_on_a_thread;
-use super::{First, check_first_load, zones_text};
+use super::{First, check_first_load, watch_api, zones_text};
 use crate::answer::status_line;
 use crate::controller::{Change, Controller};
 use crate::expiry;
@@ -69,6 +69,8 @@ pub(super) fn handle_events(
             Ok(Event::Loaded(Some(loaded))) => {
                 check_first_load(controller, &*loaded?, first)?;
                 controller.http.ready();
+                // Who asked before waits until here: what may be changed by whom was not known.
+                watch_api(controller);
                 say_what_is_served(&ready(controller), controller, first.started);
                 watch_expiry(controller);
                 // Whoever closed standard error does not want to be welcomed.

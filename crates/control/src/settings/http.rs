@@ -36,11 +36,16 @@ section! {
 impl HttpSettings {
     /// Who is answered.
     pub(crate) fn terms(&self) -> Terms {
-        let networks = self.allow.texts().iter().filter_map(|text| prefix(text).ok());
-        Terms {
-            allow: networks.map(|(prefix, _)| (prefix.address(), prefix.length())).collect(),
-            names: self.names.texts().iter().map(ToString::to_string).collect(),
-        }
+        terms(&self.allow, &self.names)
+    }
+}
+
+/// Who is answered, of what settings say.
+pub(super) fn terms(allow: &Names, names: &Names) -> Terms {
+    let networks = allow.texts().iter().filter_map(|text| prefix(text).ok());
+    Terms {
+        allow: networks.map(|(prefix, _)| (prefix.address(), prefix.length())).collect(),
+        names: names.texts().iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -49,38 +54,46 @@ impl Settings {
     pub(super) fn check_http(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
         let HttpSettings { listen, allow, names } = &self.http;
         let place = Place { table, section: "http", at: None };
-        let mut wrong = |key, item, text| place.report(report, key, item, text);
-        for (at, address) in listen.iter().enumerate() {
-            if address.port() == PORT_OF_DNS {
-                let text = format!(
-                    "expected a port beside the address, such as \"127.0.0.1:8053\", found {}, or the port of DNS",
-                    address.ip()
-                );
-                wrong("listen", Some(at), text);
-            } else if address.port() != 0 && listen[..at].contains(address) {
-                wrong("listen", Some(at), format!("expected each address once, found {address} twice"));
-            }
+        let mut wrong: Wrong<'_> = Box::new(|key, item, text| place.report(report, key, item, text));
+        check_clients((listen, allow, names), &mut wrong);
+    }
+}
+
+/// Takes what is wrong: with which key, which item of its list, and what.
+pub(super) type Wrong<'w> = Box<dyn FnMut(&str, Option<usize>, String) + 'w>;
+
+/// Looks at where a process for HTTP listens, whom it answers, and for which names.
+pub(super) fn check_clients((listen, allow, names): (&[SocketAddr], &Names, &Names), wrong: &mut Wrong<'_>) {
+    for (at, address) in listen.iter().enumerate() {
+        if address.port() == PORT_OF_DNS {
+            let text = format!(
+                "expected a port beside the address, such as \"127.0.0.1:8053\", found {}, or the port of DNS",
+                address.ip()
+            );
+            wrong("listen", Some(at), text);
+        } else if address.port() != 0 && listen[..at].contains(address) {
+            wrong("listen", Some(at), format!("expected each address once, found {address} twice"));
         }
-        for (at, text) in allow.texts().iter().enumerate() {
-            let fault = prefix(text).err();
-            let fault =
-                fault.or_else(|| text.starts_with('!').then(|| format!("expected no \"!\", found {text:?}")));
-            fault.into_iter().for_each(|fault| wrong("allow", Some(at), fault));
+    }
+    for (at, text) in allow.texts().iter().enumerate() {
+        let fault = prefix(text).err();
+        let fault =
+            fault.or_else(|| text.starts_with('!').then(|| format!("expected no \"!\", found {text:?}")));
+        fault.into_iter().for_each(|fault| wrong("allow", Some(at), fault));
+    }
+    for (at, name) in names.texts().iter().enumerate() {
+        let is_name = |octet: u8| octet.is_ascii_alphanumeric() || b"-._".contains(&octet);
+        if name.is_empty() || !name.bytes().all(is_name) {
+            wrong("names", Some(at), format!("expected a host name without a port, found {name:?}"));
         }
-        for (at, name) in names.texts().iter().enumerate() {
-            let is_name = |octet: u8| octet.is_ascii_alphanumeric() || b"-._".contains(&octet);
-            if name.is_empty() || !name.bytes().all(is_name) {
-                wrong("names", Some(at), format!("expected a host name without a port, found {name:?}"));
-            }
-        }
-        for (key, count, most) in [
-            ("listen", listen.len(), LISTENERS_MAX),
-            ("allow", allow.texts().len(), NETWORKS_MAX),
-            ("names", names.texts().len(), NAMES_MAX),
-        ] {
-            if count > most {
-                wrong(key, None, format!("expected at most {most}, found {count}"));
-            }
+    }
+    for (key, count, most) in [
+        ("listen", listen.len(), LISTENERS_MAX),
+        ("allow", allow.texts().len(), NETWORKS_MAX),
+        ("names", names.texts().len(), NAMES_MAX),
+    ] {
+        if count > most {
+            wrong(key, None, format!("expected at most {most}, found {count}"));
         }
     }
 }

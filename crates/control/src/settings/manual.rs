@@ -1,5 +1,6 @@
 //! The manual page of the settings, made from their declarations.
 
+use super::api::{ApiKeySettings, ApiSettings};
 use super::catalogs::CatalogSettings;
 use super::declare::{Row, Section};
 use super::http::HttpSettings;
@@ -62,6 +63,8 @@ pub fn markdown() -> String {
     add::<LocalZoneSettings>(&mut page, "[[local-zone]]");
     add::<ControlSettings>(&mut page, "[control]");
     add::<HttpSettings>(&mut page, "[http]");
+    add::<ApiSettings>(&mut page, "[api]");
+    add::<ApiKeySettings>(&mut page, "[[api-key]]");
     add::<LogSettings>(&mut page, "[log]");
     add::<DnstapSettings>(&mut page, "[dnstap]");
     add::<QueryLogSettings>(&mut page, "[query-log]");
@@ -113,6 +116,8 @@ pub fn man_page() -> String {
     add_man::<LocalZoneSettings>(&mut page, "[[local-zone]]");
     add_man::<ControlSettings>(&mut page, "[control]");
     add_man::<HttpSettings>(&mut page, "[http]");
+    add_man::<ApiSettings>(&mut page, "[api]");
+    add_man::<ApiKeySettings>(&mut page, "[[api-key]]");
     add_man::<LogSettings>(&mut page, "[log]");
     add_man::<DnstapSettings>(&mut page, "[dnstap]");
     add_man::<QueryLogSettings>(&mut page, "[query-log]");

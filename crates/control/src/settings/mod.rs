@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub(crate) mod access;
+mod api;
 mod catalogs;
 mod declare;
 mod http;
@@ -22,6 +23,7 @@ mod update;
 mod value;
 mod zones;
 
+pub use self::api::{ApiKeySettings, ApiSettings};
 pub use access::OwnLists;
 pub(crate) use access::machine_addresses;
 pub use catalogs::CatalogSettings;
@@ -90,6 +92,10 @@ pub struct Settings {
     pub control: ControlSettings,
     /// `[http]`
     pub http: HttpSettings,
+    /// `[api]`
+    pub api: ApiSettings,
+    /// `[[api-key]]`
+    pub api_keys: Vec<ApiKeySettings>,
     /// `[log]`
     pub log: LogSettings,
     /// `[dnstap]`
@@ -147,7 +153,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 24] = [
+        const SECTIONS: [&str; 26] = [
             "server",
             "tcp",
             "cookies",
@@ -164,6 +170,8 @@ impl Settings {
             "local-zone",
             "control",
             "http",
+            "api",
+            "api-key",
             "log",
             "dnstap",
             "query-log",
@@ -211,6 +219,11 @@ impl Settings {
                 "local-zone" => settings.local_zones = read_each(value, report, resolver::check_local),
                 "control" => settings.control = Section::read(value, report),
                 "http" => settings.http = Section::read(value, report),
+                "api" => settings.api = Section::read(value, report),
+                "api-key" => {
+                    let keys = read_each(value, report, |_| Ok(()));
+                    settings.api_keys = keys.into_iter().map(|(_, key)| key).collect();
+                }
                 "log" => settings.log = Section::read(value, report),
                 "dnstap" => settings.dnstap = Section::read(value, report),
                 "query-log" => settings.query_log = Section::read(value, report),
@@ -233,6 +246,7 @@ impl Settings {
         settings.check_resolver(table, report);
         settings.check_observing(table, report);
         settings.check_http(table, report);
+        settings.check_api(table, report);
         settings.close_catalogs();
         settings
     }

@@ -217,8 +217,8 @@ section! {
         /// Its name.
         name: String = String::new(), Range::Any, live;
         /// Rules, of which the first that fits decides; what none fits is refused. Each is `grant` or `deny`; then the name of a key (TSIG, SIG(0)), `*.` and a
-        /// name for all keys below it, or `*` for everybody; then which names: `name` and a name, `subdomain` and a name for it and all below,
-        /// `wildcard` and `*.` and a name for all below, `zonesub` for all of the zone, `self`, `selfsub` and `selfwild` for the name of the key, with what is
+        /// name for all keys below it, `api:` and the name of an `[[api-key]]`, or `*` for everybody; then which names: `name` and a name, `subdomain` and a name for it and all below,
+        /// `wildcard` and `*.` and a name for all below, `label` and the first labels of the names that are meant, such as `_acme-challenge`, `zonesub` for all of the zone, `self`, `selfsub` and `selfwild` for the name of the key, with what is
         /// below, and only that, or `tcp-self` for the name of the client's address in in-addr.arpa or ip6.arpa; then types, or `ANY` for all. Without types: all but
         /// SOA, NS, DNAME, DS, DNSKEY, CDS, CDNSKEY, CSYNC, NSEC, NSEC3, NSEC3PARAM and RRSIG.
         rules: Names = Names::default(), Range::TextsOrNone("a rule such as \"grant dhcp-key. subdomain dyn.example. A AAAA DHCID\""), live;

@@ -233,6 +233,8 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
     descriptors.extend(state_lock.map(OwnedFd::from));
     let (http, listeners) = lines(controller.http.hand()?);
     descriptors.extend(listeners);
+    let (api, listeners) = lines(controller.api.hand()?);
+    descriptors.extend(listeners);
     let (mut added, mut listed) = (Vec::new(), Vec::new());
     for zone in changing.commanded.added() {
         let Source::File(path) = &zone.source else { continue };
@@ -252,6 +254,7 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
         has_cache,
         has_state_lock,
         http,
+        api,
         added,
         listed,
         removed: changing.commanded.removed().map(ToString::to_string).collect(),

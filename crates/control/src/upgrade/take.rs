@@ -43,6 +43,8 @@ pub(crate) struct Taking {
     pub(crate) control: Option<ControlSocket>,
     /// Listeners for HTTP.
     pub(crate) http: Vec<Handed>,
+    /// Sockets for the API.
+    pub(crate) api: Vec<Handed>,
     pub(crate) locks: Locks,
     /// What its resolver has learned.
     pub(crate) cache: Option<File>,
@@ -96,14 +98,15 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let one = |line: &str| vec![format!("what process {from} hands over: {line}")];
     let received = channel.receive(Some(STEP_WAIT)).map_err(|error| one(&error.to_string()))?;
     let Some((Word::Offer(offer), descriptors)) = received else { return Err(one("there is nothing")) };
-    let Offer { format, version, sockets, control, has_lock, has_cache, has_state_lock, http, .. } = *offer;
+    let Offer { format, version, sockets, control, has_lock, has_cache, has_state_lock, http, api, .. } =
+        *offer;
     let (added, listed, removed, secret) = (offer.added, offer.listed, offer.removed, offer.secret);
     if !(FORMAT_MIN..=FORMAT).contains(&format) {
         return Err(one(&format!("format {format} is not known (version {version}); start anew instead")));
     }
     let others =
         [control.is_some(), has_lock, has_cache, has_state_lock].map(usize::from).iter().sum::<usize>();
-    if descriptors.len() != sockets.len() + others + http.len() {
+    if descriptors.len() != sockets.len() + others + http.len() + api.len() {
         return Err(one("there are not as many descriptors as described"));
     }
     let mut descriptors = descriptors.into_iter();
@@ -127,7 +130,9 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let mut file = |is_there: bool| if is_there { descriptors.next().map(File::from) } else { None };
     let (packs, cache) = (file(has_lock), file(has_cache));
     let locks = Locks { packs, state: file(has_state_lock) };
-    let http = grouped(http, descriptors);
+    let of_http: Vec<OwnedFd> = descriptors.by_ref().take(http.len()).collect();
+    let http = grouped(http, of_http);
+    let api = grouped(api, descriptors);
     let mut zones = Vec::new();
     let name_of = |text: &String| NameBuf::from_text(text).map_err(|_| one(&format!("{text:?} is no name")));
     for (name, file) in added {
@@ -148,7 +153,7 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let removed = removed.iter().map(name_of).collect::<Result<Vec<NameBuf>, _>>()?;
     let commanded = Commanded::of(zones, removed);
     let channel = Arc::clone(channel);
-    Ok(Taking { channel, from, version, sockets, control, http, locks, cache, commanded, words })
+    Ok(Taking { channel, from, version, sockets, control, http, api, locks, cache, commanded, words })
 }
 
 fn unix_listener(descriptor: OwnedFd) -> io::Result<UnixListener> {

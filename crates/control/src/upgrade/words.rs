@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 
 /// The format of these words. Another one is refused, before anything has changed.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 5;
 
 /// The oldest that is understood: what was added since is not there in it.
 pub(super) const FORMAT_MIN: u32 = 1;
@@ -56,9 +56,12 @@ pub(super) struct Offer {
     /// Whether the next descriptor is the lock of the resolver's folder; from format 3 on.
     #[serde(default)]
     pub(super) has_state_lock: bool,
-    /// One for each of the last descriptors, which are sockets for HTTP; from format 4 on.
+    /// One for each of the next descriptors, which are sockets for HTTP; from format 4 on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) http: Vec<SocketLine>,
+    /// One for each of the last descriptors, which are sockets for the API; from format 5 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) api: Vec<SocketLine>,
     /// Names and files of zones added by command.
     pub(super) added: Vec<(String, String)>,
     /// Of some of these, by number: the catalog that lists them, and their groups.

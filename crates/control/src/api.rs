@@ -1,0 +1,186 @@
+//! The HTTP API as the server sees it: who may do what, and what comes of it.
+//!
+//! ```text
+//! child -- frames --> session: thread `api`, which lets others go before it: keys, scopes, forms, places; pieces of answers
+//!                        |  ^                        `--> changer: RRsets that are to be so
+//!                        v  | inbox                       `- outcome
+//!                      look: thread `api-look`: whose a zone is, pins, lists, what is done at once
+//! ```
+//!
+//! * `keys`: whom it knows, and what each may do. `judge`: an ask by its key.
+//! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it.
+//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `words`: RRsets of asks.
+//!
+//! What strangers send this server never reads: [`web`] does, in the child, and says it in frames (crate `api`). Each has the key of its request, and is decided by that: nothing here says that the
+//! child is allowed anything. Design: `docs/design/api.md`.
+
+mod inbox;
+mod judge;
+mod keys;
+mod listing;
+mod look;
+mod reading;
+mod session;
+mod watch;
+pub(crate) mod words;
+
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use api::tag::Tag;
+use net::{BindError, Handed};
+use nix::unistd::Uid;
+use rustix::process::Signal;
+use sync::Mutex;
+use web::pair::{Beat, Terms};
+use wire::{Name, SortKey};
+use zone::catalog::Version;
+
+use crate::child::END_PAUSE;
+use crate::controller::Controller;
+use crate::http::{Listening, hand, open};
+use crate::settings::Settings;
+use inbox::{Event, Inbox};
+
+pub use keys::new_api_key;
+pub(crate) use keys::{Key, Keys, hash_from_text, time_of_date, verb};
+pub(crate) use watch::watch;
+
+/// The API, its listeners and who may use it.
+pub(crate) struct Api {
+    is_over: AtomicBool,
+    listeners: OnceLock<Vec<Listening>>,
+    /// What the process is told at its start.
+    terms: OnceLock<Terms>,
+    /// What others have for the thread, once there is one.
+    inbox: OnceLock<Arc<Inbox>>,
+    /// Greater with each time that keys became others. Raised once the thread has them in its inbox.
+    keys: AtomicU64,
+    /// The end of the pipe that beats are written to, while there is a process.
+    pipe: Mutex<Option<File>>,
+    /// The process, to be ended whatever the thread waits for.
+    process: Mutex<Option<OwnedFd>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Tags and cursors of another start are others.
+    seed: RandomState,
+}
+
+/// The listeners that settings ask for, and what the process is told at its start.
+pub(crate) struct Bound {
+    listening: Vec<Listening>,
+    terms: Terms,
+}
+
+/// Opens the listeners that settings ask for; those that the server before has handed over are taken as they are.
+pub(crate) fn bind(settings: &Settings, handed: Vec<Handed>) -> Result<Bound, BindError> {
+    let listening = open(&settings.api.listen, settings.server.free_bind, handed)?;
+    Ok(Bound { listening, terms: settings.api.terms() })
+}
+
+impl Api {
+    pub(crate) fn new() -> Api {
+        Api {
+            is_over: AtomicBool::new(false),
+            listeners: OnceLock::new(),
+            terms: OnceLock::new(),
+            inbox: OnceLock::new(),
+            keys: AtomicU64::new(0),
+            pipe: Mutex::named("pipe of the API's process", None),
+            process: Mutex::named("the API's process", None),
+            thread: Mutex::named("thread of the API", None),
+            seed: RandomState::new(),
+        }
+    }
+
+    /// Keys are those of these settings from now on: what was asked with others is looked at again before anything comes of it.
+    pub(crate) fn note_keys(&self, settings: &Settings) {
+        let Some(inbox) = self.inbox.get() else { return };
+        // Called by who makes a change, one at a time.
+        let number = self.keys.load(Ordering::SeqCst) + 1;
+        inbox.tell(Event::Keys(Arc::new(Keys::of(settings, number))));
+        self.keys.store(number, Ordering::SeqCst);
+    }
+
+    /// Which keys there are, by their number.
+    pub(crate) fn keys_number(&self) -> u64 {
+        self.keys.load(Ordering::SeqCst)
+    }
+
+    /// The tag of what is served of a zone. `None`: there is no such zone.
+    pub(crate) fn tag_of(&self, controller: &Controller, name: &Name) -> Option<Tag> {
+        let (key, labels) = (SortKey::of(name), name.label_count());
+        controller.catalog.reader().with(|view| {
+            let hit = view.find(&key, labels);
+            // Before the zone is looked at: what is seen is of this version or a newer one.
+            let version = hit.found.version();
+            let zone = hit.zone().filter(|_| usize::from(hit.found.labels) == labels)?;
+            Some(self.tag(version, zone.row().serial))
+        })
+    }
+
+    /// The tag of a version: no two states of any zones have the same, and none is of another start.
+    fn tag(&self, version: Version, serial: u32) -> Tag {
+        Tag { serial, mark: self.seed.hash_one((version.slot, version.number)) }
+    }
+
+    /// Has the process answer what was asked, and end. Waits for that, `wait` at the longest: what was not answered then is cut off, and carried out all the same; a process that has not
+    /// ended is killed, as it would keep the listeners.
+    pub(crate) fn leave(&self, wait: Duration) {
+        self.is_over.store(true, Ordering::SeqCst);
+        let Some(thread) = self.thread.lock().take() else { return };
+        self.beat(Beat { is_well: true, is_ready: false, is_over: true });
+        self.inbox.get().into_iter().for_each(|inbox| inbox.tell(Event::Over));
+        let until = Instant::now() + wait;
+        while !thread.is_finished() && Instant::now() < until {
+            std::thread::sleep(END_PAUSE);
+        }
+        drop(self.pipe.lock().take());
+        let process = self.process.lock().take();
+        if let Some(process) = process.filter(|_| !thread.is_finished()) {
+            let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
+        }
+    }
+
+    /// Whether the server ends, or another one has taken over.
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Tells the process how it stands: at its start that it may begin, at the end that it is to end.
+    fn beat(&self, beat: Beat) {
+        if let Some(pipe) = &mut *self.pipe.lock() {
+            let _ = pipe.write(&[beat.octet()]);
+        }
+    }
+
+    /// The listeners once more, for the server that is to take over.
+    pub(crate) fn hand(&self) -> io::Result<Vec<Handed>> {
+        hand(self.listeners.get().map_or(&[][..], Vec::as_slice))
+    }
+}
+
+impl Controller {
+    /// Takes the listeners, which the process is given when it is started. A server that is root has no such process: it would be root, too.
+    pub(crate) fn listen_for_api(&self, Bound { listening, terms }: Bound) {
+        if listening.is_empty() {
+            return;
+        }
+        if Uid::effective().is_root() {
+            tracing::warn!(
+                "[api] listen: this server runs as root, so that there is no API; set `user` in [server]"
+            );
+            return;
+        }
+        let addresses: Vec<String> = listening.iter().map(|one| one.address.to_string()).collect();
+        let address = addresses.join(", ");
+        tracing::info!(address, "HTTP API on {address}");
+        let _ = self.api.terms.set(terms);
+        let _ = self.api.listeners.set(listening);
+    }
+}

@@ -1,0 +1,77 @@
+//! What others have for the thread of the API: whoever tells it something waits for nobody.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::event::{EventfdFlags, eventfd};
+use sync::Mailbox;
+use sync::mailbox::Wake;
+
+use super::Keys;
+use super::look::{Listed, Pinned};
+use crate::dynamic::{NotAltered, Outcome};
+
+/// Which ask of which process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Of {
+    /// The number of the process, counted from the start.
+    pub(super) session: u32,
+    /// The ask, as that process numbers them.
+    pub(super) ask: u32,
+}
+
+/// What is told. Each but the first and the last is because of an ask, of which there is a bound.
+pub(super) enum Event {
+    /// Keys are others.
+    Keys(Arc<Keys>),
+    /// What became of a change.
+    Altered(Of, Result<Outcome, NotAltered>),
+    /// A zone in a state that stays; `None`: there is none.
+    Pinned(Of, Option<Pinned>),
+    /// Zones of a list.
+    Listed(Of, Listed),
+    /// What was done at once, in words; the error: a status, and why not.
+    Acted(Of, Result<&'static str, (u16, &'static str)>),
+    /// The server ends.
+    Over,
+}
+
+/// See the module.
+pub(super) struct Inbox {
+    mailbox: Mailbox<Event>,
+    /// What the thread polls beside its pair.
+    pub(super) bell: OwnedFd,
+}
+
+impl Inbox {
+    pub(super) fn new() -> io::Result<Inbox> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Inbox { mailbox: Mailbox::new(), bell })
+    }
+
+    /// Tells the thread something.
+    pub(super) fn tell(&self, event: Event) {
+        if let Ok(Wake::Needed) = self.mailbox.push(event) {
+            // Full, it rings already.
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// All that was told, in order.
+    pub(super) fn take(&self) -> impl Iterator<Item = Event> + use<> {
+        self.mailbox.take()
+    }
+
+    /// Whether the thread may wait for the bell; to be called before that, and [`Inbox::awake`] after it.
+    pub(super) fn prepare_to_sleep(&self) -> bool {
+        self.mailbox.prepare_to_sleep()
+    }
+
+    /// The thread looks again.
+    pub(super) fn awake(&self) {
+        self.mailbox.awake();
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.bell, &mut count);
+    }
+}

@@ -1,0 +1,223 @@
+//! An ask by its key: what it may do, before anything is looked at. What a key may not see is not there.
+
+use std::sync::Arc;
+
+use api::frame::{Act, Ask, Asked, Part, Verbs};
+use change::alteration::{Fault, check_form};
+use wire::{NameBuf, SortKey};
+
+use super::reading::Wanted;
+use super::words::{NO_ZONE, altered};
+use super::{Key, Keys};
+
+/// RRsets that are worked out by the changer itself: more would hold up all zones.
+pub(super) const SETS_MAX: usize = 1024;
+
+/// What is said of no key, of one that is unknown and of one that has expired.
+pub(super) const NO_KEY: &str = "expected a key that is known here, as X-API-Key";
+
+/// Faults that are told of one ask: who has more has the same mistake in all.
+const FAULTS_MAX: usize = 20;
+
+/// What is to be done.
+pub(super) enum Task {
+    /// Which verbs it has is told.
+    Who(Verbs),
+    /// Zones are told: the one of a name; after a cursor; so many.
+    List { name: Option<NameBuf>, after: Option<api::frame::Cursor>, limit: u32 },
+    /// Nothing is told of a list.
+    ListNothing,
+    /// A zone is told.
+    Read { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
+    /// RRsets are to be so; whether only to try.
+    Change { zone: NameBuf, is_dry: bool },
+    /// Something is done at once.
+    Act { zone: NameBuf, act: Act },
+}
+
+/// Why nothing is done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct No {
+    pub(super) status: u16,
+    pub(super) words: String,
+    /// At which RRsets, by number, and what.
+    pub(super) faults: Vec<(usize, String)>,
+}
+
+impl No {
+    pub(super) fn new(status: u16, words: impl Into<String>) -> No {
+        No { status, words: words.into(), faults: Vec::new() }
+    }
+}
+
+/// The key of an ask, and what is to be done. `now`: seconds since 1970.
+pub(super) fn judge(keys: &Keys, ask: &Ask<'_>, now: u64) -> Result<(Arc<Key>, Task), No> {
+    let key = keys.find(ask.key, now).ok_or_else(|| No::new(401, NO_KEY))?;
+    Ok((Arc::clone(key), task(key, &ask.asked)?))
+}
+
+/// What is to be done, if the key may have it done.
+fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
+    let see = |zone: &wire::Name| match key.may_see(zone) {
+        true => Ok(zone.to_lowercase()),
+        false => Err(No::new(404, NO_ZONE)),
+    };
+    let may = |verbs: Verbs, what: &str| match key.verbs.has(verbs) {
+        true => Ok(()),
+        false => Err(No::new(403, format!("this key may not {what}"))),
+    };
+    Ok(match *asked {
+        Asked::Who => Task::Who(key.verbs),
+        Asked::List { name, account, after, limit } => {
+            may(Verbs::READ, "read")?;
+            let name = name.map(wire::Name::to_lowercase);
+            let is_nothing = account.is_some_and(|account| !account.is_empty())
+                || name.as_deref().is_some_and(|name| !key.may_see(name));
+            // No zone of the settings has an account.
+            if is_nothing { Task::ListNothing } else { Task::List { name, after, limit } }
+        }
+        Asked::Zone { zone, part, with_dnssec } => {
+            let zone = see(zone)?;
+            may(Verbs::READ, "read")?;
+            let wanted = match part {
+                Part::All => Wanted::All,
+                Part::Row => Wanted::Row,
+                Part::Owner(owner, rtype) => Wanted::Owner(owner.to_lowercase(), rtype),
+            };
+            Task::Read { zone, wanted, with_dnssec }
+        }
+        Asked::Change { zones, is_dry, .. } => {
+            let mut all = zones.iter();
+            let (Some(zone), None) = (all.next(), all.next()) else {
+                return Err(No::new(501, "several zones in one request are not changed yet"));
+            };
+            let name = see(zone.name)?;
+            may(Verbs::CHANGE, "change")?;
+            look_at_sets(key, &zone)?;
+            Task::Change { zone: name, is_dry }
+        }
+        Asked::Act { zone, act } => {
+            let zone = see(zone)?;
+            // Whoever may change the zone may tell of it: some clients do both, or fail.
+            let has_notify = act == Act::Notify && key.verbs.has(Verbs::CHANGE);
+            if !has_notify {
+                may(Verbs::ACT, "act")?;
+            }
+            Task::Act { zone, act }
+        }
+        _ => return Err(No::new(501, "this is not there yet")),
+    })
+}
+
+/// Forms of RRsets, then the rules of the key: all before anything of the zone is looked at.
+fn look_at_sets(key: &Key, zone: &api::frame::Zone<'_>) -> Result<(), No> {
+    if zone.sets.iter().take(SETS_MAX + 1).count() > SETS_MAX {
+        return Err(No::new(
+            413,
+            format!("more than {SETS_MAX} RRsets in one request: send them in several"),
+        ));
+    }
+    let mut wrong = No::new(422, "some RRsets cannot be so");
+    let mut denied = No::new(403, "some RRsets are not for this key to change");
+    let permission = key.policy.of_api(key.name());
+    for (number, set) in zone.sets.iter().enumerate() {
+        let set = altered(set);
+        if let Err(fault) = check_form(zone.name, &set) {
+            add(&mut wrong, number, || Fault::to_string(&fault));
+            continue;
+        }
+        let decision = permission.decide(SortKey::of(set.owner).octets(), set.rtype);
+        if !decision.is_granted {
+            add(&mut denied, number, || match decision.rule {
+                Some(rule) => format!("denied by rule {rule} of this key: {}", key.rule(rule)),
+                None => "no rule of this key grants it".to_owned(),
+            });
+        }
+    }
+    [wrong, denied].into_iter().find(|no| !no.faults.is_empty()).map_or(Ok(()), Err)
+}
+
+fn add(no: &mut No, set: usize, words: impl FnOnce() -> String) {
+    if no.faults.len() < FAULTS_MAX {
+        no.faults.push((set, words()));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::api::new_api_key;
+    use crate::settings::Settings;
+    use api::frame::{SetsBuf, What, ZonesBuf};
+    use api::tag::Condition;
+    use std::path::Path;
+    use wire::iana::rtype;
+
+    fn name(text: &str) -> NameBuf {
+        text.parse().unwrap()
+    }
+
+    /// Keys with one, and its secret.
+    fn keys(more: &str) -> (Keys, String) {
+        let (section, secret) = new_api_key("acme").unwrap();
+        let kept: Vec<&str> = section
+            .lines()
+            .filter(|line| line.starts_with("[[") || line.starts_with("name") || line.starts_with("hash"))
+            .collect();
+        let text = format!("{}\nzones = [\"*.x.\"]\n{more}\n", kept.join("\n"));
+        (Keys::of(&Settings::parse(Path::new("f"), &text).unwrap(), 1), secret)
+    }
+
+    fn status(keys: &Keys, key: &str, asked: Asked<'_>) -> u16 {
+        let ask = Ask { key: key.as_bytes(), address: [127, 0, 0, 1].into(), asked };
+        judge(keys, &ask, 0).map_or_else(|no| no.status, |_| 200)
+    }
+
+    #[test]
+    fn what_a_key_may_do() {
+        let (reader, secret) = keys("verbs = \"read\"");
+        let (changer, other) =
+            keys("verbs = [\"read\", \"change\"]\nrules = [\"deny label no A\", \"grant subdomain a.x. A\"]");
+        let zone = |zone| Asked::Zone { zone, part: Part::All, with_dnssec: false };
+        let (in_scope, outside) = (name("A.x."), name("x."));
+        assert_eq!(status(&reader, &secret, zone(&in_scope)), 200);
+        assert_eq!(status(&reader, &secret, zone(&outside)), 404);
+        assert_eq!(status(&reader, &other, zone(&in_scope)), 401);
+        assert_eq!(status(&reader, "", zone(&in_scope)), 401);
+        assert_eq!(status(&reader, &secret, Asked::Who), 200);
+        let changes = |zone: &str, sets: &[(&str, u16)]| {
+            let mut buffer = SetsBuf::default();
+            for (owner, rtype) in sets {
+                buffer.begin(&name(owner), *rtype, What::Replace, 60);
+                buffer.record(&[192, 0, 2, 1]);
+            }
+            buffer.end();
+            let mut zones = ZonesBuf::default();
+            zones.push(&name(zone), Condition::None, &buffer);
+            zones
+        };
+        let change = |zones: &ZonesBuf, (keys, key): (&Keys, &str)| {
+            status(keys, key, Asked::Change { repeat: None, is_dry: false, zones: zones.zones() })
+        };
+        let by = (&changer, &*other);
+        let fine = changes("a.x.", &[("w.a.x.", rtype::A), ("A.X.", rtype::A)]);
+        assert_eq!(change(&fine, by), 200);
+        assert_eq!(change(&fine, (&reader, &secret)), 403);
+        assert_eq!(change(&changes("a.y.", &[("w.a.y.", rtype::A)]), by), 404);
+        assert_eq!(change(&changes("a.x.", &[("no.a.x.", rtype::A)]), by), 403);
+        assert_eq!(change(&changes("a.x.", &[("w.a.x.", rtype::NULL)]), by), 403);
+        assert_eq!(change(&changes("b.x.", &[("w.b.x.", rtype::A)]), by), 403);
+        // Form goes before rules: what no key may have changed is told as such.
+        assert_eq!(change(&changes("a.x.", &[("w.b.x.", rtype::A), ("no.a.x.", rtype::A)]), by), 422);
+        assert_eq!(change(&changes("a.x.", &[("w.a.x.", rtype::AAAA)]), by), 422);
+        let mut two = changes("a.x.", &[("w.a.x.", rtype::A)]);
+        two.push(&name("b.x."), Condition::None, &SetsBuf::default());
+        assert_eq!(change(&two, by), 501);
+        let act = |act, by: (&Keys, &str)| status(by.0, by.1, Asked::Act { zone: &in_scope, act });
+        assert_eq!(
+            [act(Act::Notify, by), act(Act::Retrieve, by), act(Act::Notify, (&reader, &secret))],
+            [200, 403, 403]
+        );
+    }
+}

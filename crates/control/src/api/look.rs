@@ -1,0 +1,157 @@
+//! What takes locks that workers and others wait for: done by a thread of the usual priority, as one that lets others go before it may lose its processor with a lock in its hand.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Weak};
+
+use api::frame::Act;
+use wire::{Name, NameBuf, SortKey};
+use zone::catalog::{FIRST_SLOT, PinnedZone, SlotNumber, View};
+
+use super::Key;
+use super::inbox::{Event, Inbox, Of};
+use super::words::NO_ZONE;
+use crate::controller::Controller;
+use crate::dynamic::Queue;
+use crate::secondaries::Command;
+
+/// Slots that are looked at for one piece of a list: some 20 us.
+pub(super) const SLOTS_A_LOOK: u32 = 1000;
+
+/// Pins count by network: those of the API by these, one each, which are nobody's (RFC 6666).
+const PINS_OF: Ipv6Addr = Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0);
+
+/// What is to be looked at.
+pub(super) enum Look {
+    /// A zone is to be pinned, on this seat.
+    Pin(Of, u8, NameBuf),
+    /// A pin is not needed any more.
+    Unpin(PinnedZone),
+    /// Zones of slots from this one on, or the one of a name, that a key may see.
+    List(Of, SlotNumber, Option<NameBuf>, Arc<Key>),
+    /// Something is to be done with a zone.
+    Act(Of, NameBuf, Act),
+}
+
+/// A pinned zone, and what is told of it beside its data.
+pub(super) struct Pinned {
+    pub(super) zone: PinnedZone,
+    /// Whether it is another server's.
+    pub(super) is_secondary: bool,
+}
+
+/// A zone as lists have it.
+pub(super) struct ListedZone {
+    pub(super) slot: SlotNumber,
+    pub(super) name: NameBuf,
+    pub(super) serial: u32,
+    pub(super) is_secondary: bool,
+    pub(super) is_signed: bool,
+}
+
+/// Some zones of a list.
+pub(super) struct Listed {
+    pub(super) zones: Vec<ListedZone>,
+    /// Where it goes on; `None`: that were all.
+    pub(super) next: Option<SlotNumber>,
+}
+
+/// The thread's queue.
+pub(super) type Looks = Arc<Queue<Look>>;
+
+/// Starts the thread, which ends when its queue is closed.
+pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Looks> {
+    let looks: Looks = Arc::new(Queue::new());
+    let queue = Arc::clone(&looks);
+    std::thread::Builder::new().name("api-look".into()).spawn(move || {
+        while let Some(jobs) = queue.take(None) {
+            let Some(controller) = owner.upgrade() else { return };
+            jobs.into_iter().for_each(|job| controller.look_for_api(job, &inbox));
+        }
+    })?;
+    Ok(looks)
+}
+
+impl Controller {
+    fn look_for_api(&self, job: Look, inbox: &Inbox) {
+        match job {
+            Look::Pin(of, seat, name) => inbox.tell(Event::Pinned(of, self.pin_for_api(seat, &name))),
+            Look::Unpin(zone) => drop(zone),
+            Look::List(of, from, name, key) => {
+                let listed = match name {
+                    Some(name) => self.list_one(&name),
+                    None => self.list_for_api(from, &key),
+                };
+                inbox.tell(Event::Listed(of, listed));
+            }
+            Look::Act(of, name, act) => inbox.tell(Event::Acted(of, self.act_for_api(&name, act))),
+        }
+    }
+
+    fn pin_for_api(&self, seat: u8, name: &Name) -> Option<Pinned> {
+        let (key, labels) = (SortKey::of(name), name.label_count());
+        let client = IpAddr::V6(Ipv6Addr::from_bits(PINS_OF.to_bits() | u128::from(seat)));
+        let zone = self.catalog.reader().with(|view| {
+            let found = view.find(&key, labels).found;
+            let is_it = !found.is_nothing() && usize::from(found.labels) == labels;
+            is_it.then(|| view.pin(&found, client).ok()).flatten()
+        })?;
+        Some(Pinned { zone, is_secondary: self.is_secondary(name) })
+    }
+
+    fn list_one(&self, name: &Name) -> Listed {
+        let is_secondary = self.is_secondary(name);
+        let zone = self.catalog.reader().with(|view| {
+            let slot = view.slot_named(name)?;
+            Some(listed((slot, name.to_lowercase()), view.view_of(slot)?, is_secondary))
+        });
+        Listed { zones: zone.into_iter().collect(), next: None }
+    }
+
+    fn list_for_api(&self, from: SlotNumber, key: &Key) -> Listed {
+        let from = from.max(FIRST_SLOT);
+        let zones = self.zones.read();
+        let found = self.catalog.reader().with(|view| {
+            let slots = view.slots(from, SLOTS_A_LOOK)?;
+            let zone = |slot: SlotNumber| {
+                let name = zones.name(view, slot).filter(|name| key.may_see(name))?;
+                Some(listed((slot, name.to_lowercase()), view.view_of(slot)?, zones.is_without_file(slot)))
+            };
+            Some(slots.filter_map(zone).collect())
+        });
+        let next = found.is_some().then_some(SlotNumber(from.0.saturating_add(SLOTS_A_LOOK)));
+        Listed { zones: found.unwrap_or_default(), next }
+    }
+
+    fn act_for_api(&self, name: &Name, act: Act) -> Result<&'static str, (u16, &'static str)> {
+        match act {
+            Act::Notify => {
+                let slot_and_serial = self.catalog.reader().with(|view| {
+                    let slot = view.slot_named(name)?;
+                    let Some(View::Zone(zone)) = view.view_of(slot) else { return None };
+                    Some((slot, zone.row().serial))
+                });
+                let (slot, serial) = slot_and_serial.ok_or((404, NO_ZONE))?;
+                self.tell_changed(slot, name, serial);
+                Ok("Notification queued")
+            }
+            Act::Retrieve if self.primaries_of(name).is_empty() => {
+                Err((422, "this zone is not transferred from others"))
+            }
+            Act::Retrieve => {
+                self.secondaries.ask_for(name, Command::Refresh);
+                Ok("Added retrieval request")
+            }
+            Act::Rectify => Err((422, "nothing is signed here")),
+        }
+    }
+}
+
+fn listed((slot, name): (SlotNumber, NameBuf), view: View<'_>, is_secondary: bool) -> ListedZone {
+    let (serial, is_signed) = match view {
+        View::Zone(zone) => (zone.row().serial, zone.is_signed()),
+        // It is there, without data.
+        View::Absent(_) | View::Lost(_) => (0, false),
+    };
+    ListedZone { slot, name, serial, is_secondary, is_signed }
+}

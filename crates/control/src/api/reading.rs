@@ -1,0 +1,376 @@
+//! A zone, piece by piece: its row, then its RRsets, the SOA record first and the others in canonical order.
+
+use std::collections::VecDeque;
+
+use api::frame::{Answer, Item, Piece, REST_OCTETS_MAX, Row, RowKind, Run, SetsBuf, What};
+use api::tag::Tag;
+use wire::iana::rtype;
+use wire::name::NAME_OCTETS_MAX;
+use wire::{Name, NameBuf, SortKey};
+use zone::catalog::PinnedZone;
+use zone::lookup::Damaged;
+use zone::{Crawl, RRset, ZoneView};
+
+use super::look::Pinned;
+
+/// Octets of a piece, but for one record that is larger.
+const PIECE_OCTETS: usize = 64 << 10;
+
+/// RRsets that are looked at for one piece, at the most: of those that are left out nothing is told, and others wait meanwhile.
+const SETS_A_PIECE: usize = 1024;
+
+/// How much of a zone is told.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    /// Its row.
+    Row,
+    /// All.
+    All,
+    /// Its row, and the RRsets of a name, or that of a type.
+    Owner(NameBuf, Option<u16>),
+}
+
+/// See the module.
+pub(super) struct Reading {
+    zone: PinnedZone,
+    wanted: Wanted,
+    with_dnssec: bool,
+    /// The number of the ask.
+    ask: u32,
+    crawl: Crawl,
+    is_crawled: bool,
+    /// Frames that are ready.
+    ready: VecDeque<Vec<u8>>,
+    /// What is being put together.
+    sets: SetsBuf,
+}
+
+/// What comes next.
+pub(super) enum Next {
+    /// A frame.
+    Piece(Vec<u8>),
+    /// It is not ready yet: once more.
+    Later,
+    /// That was all.
+    End,
+    /// The zone cannot be read any more.
+    Cut,
+}
+
+impl Reading {
+    /// Begins with the row of a zone. The error: it cannot be read, and is to be let go.
+    pub(super) fn new(
+        ask: u32,
+        pinned: Pinned,
+        (wanted, with_dnssec): (Wanted, bool),
+        tag: impl FnOnce(u32) -> Tag,
+    ) -> Result<Reading, PinnedZone> {
+        let Pinned { zone, is_secondary } = pinned;
+        let Some(view) = zone.view() else { return Err(zone) };
+        let (name, serial, is_signed) = (view.apex().to_owned(), view.row().serial, view.is_signed());
+        let row = row(&name, serial, (is_secondary, is_signed), Some(tag(serial)));
+        let mut reading = Reading {
+            zone,
+            wanted,
+            with_dnssec,
+            ask,
+            crawl: Crawl::default(),
+            is_crawled: false,
+            ready: VecDeque::new(),
+            sets: SetsBuf::default(),
+        };
+        let mut octets = Vec::new();
+        row.write(&mut octets);
+        reading.ready.extend(rows_frame(ask, &octets));
+        if reading.begin().is_err() {
+            return Err(reading.zone);
+        }
+        Ok(reading)
+    }
+
+    /// The zone, to be let go.
+    pub(super) fn into_zone(self) -> PinnedZone {
+        self.zone
+    }
+
+    /// Puts together what is told at once: the SOA record of a whole zone, the RRsets of a name.
+    fn begin(&mut self) -> Result<(), Damaged> {
+        match std::mem::replace(&mut self.wanted, Wanted::Row) {
+            Wanted::Row => self.is_crawled = true,
+            Wanted::All => {
+                let mut found = Vec::new();
+                {
+                    let view = self.zone.view().ok_or(Damaged)?;
+                    let soa = view.find(&[]).and_then(|apex| apex.rrset(rtype::SOA)).ok_or(Damaged)?;
+                    // Its signatures come in their turn.
+                    self.gather(&view, view.apex(), (&soa, false), &mut found)?;
+                }
+                self.put_all(found);
+                self.wanted = Wanted::All;
+            }
+            Wanted::Owner(owner, wanted) => {
+                let mut found = Vec::new();
+                if let Some(view) = self.zone.view() {
+                    let key = SortKey::of(&owner);
+                    let node = key.octets().strip_prefix(view.apex_key()).and_then(|key| view.find(key));
+                    for rrset in node.iter().flat_map(zone::Node::rrsets) {
+                        if wanted.is_none_or(|wanted| wanted == rrset.rtype()) {
+                            self.gather(&view, &owner, (&rrset, self.with_dnssec), &mut found)?;
+                        }
+                    }
+                }
+                self.put_all(found);
+                self.is_crawled = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on. What was read of a zone whose pack was written into meanwhile is not told.
+    pub(super) fn next(&mut self) -> Next {
+        if let Some(frame) = self.ready.pop_front() {
+            return Next::Piece(frame);
+        }
+        if !self.is_crawled {
+            return match self.crawl_on() {
+                Ok(()) if self.zone.view().is_some() => {
+                    self.ready.pop_front().map_or(Next::Later, Next::Piece)
+                }
+                _ => Next::Cut,
+            };
+        }
+        match std::mem::take(&mut self.sets) {
+            sets if sets.octets() == 0 => Next::End,
+            mut sets => {
+                sets.end();
+                sets_frame(self.ask, &sets).map_or(Next::Cut, Next::Piece)
+            }
+        }
+    }
+
+    fn crawl_on(&mut self) -> Result<(), Damaged> {
+        let mut labels = [0; NAME_OCTETS_MAX];
+        for _ in 0..SETS_A_PIECE {
+            if !self.ready.is_empty() {
+                return Ok(());
+            }
+            let mut found = Vec::new();
+            {
+                let view = self.zone.view().ok_or(Damaged)?;
+                let mut crawl = self.crawl;
+                let Some(step) = crawl.next(&view)? else {
+                    self.is_crawled = true;
+                    return Ok(());
+                };
+                let octets = step.owner.write_labels(&mut labels).ok_or(Damaged)?;
+                let wire = [&labels[..octets], view.apex().octets()].concat();
+                let owner = Name::from_wire(&wire).map_err(|_| Damaged)?;
+                // That came first.
+                if !(octets == 0 && step.rrset.rtype() == rtype::SOA) {
+                    self.gather(&view, owner, (&step.rrset, self.with_dnssec), &mut found)?;
+                } else if self.with_dnssec {
+                    gather_signatures(owner, &step.rrset, &mut found);
+                }
+                self.crawl = crawl;
+            }
+            self.put_all(found);
+        }
+        Ok(())
+    }
+
+    /// Adds an RRset, with its signatures or without.
+    fn gather(
+        &self,
+        view: &ZoneView<'_>,
+        owner: &Name,
+        (rrset, with_signatures): (&RRset<'_>, bool),
+        found: &mut Vec<Found>,
+    ) -> Result<(), Damaged> {
+        if !self.with_dnssec && matches!(rrset.rtype(), rtype::RRSIG | rtype::NSEC | rtype::NSEC3) {
+            return Ok(());
+        }
+        let rdatas = rrset.rdata(owner, view.apex()).ok_or(Damaged)?;
+        found.push(Found { owner: owner.to_owned(), rtype: rrset.rtype(), ttl: rrset.ttl(), rdatas });
+        if with_signatures {
+            gather_signatures(owner, rrset, found);
+        }
+        Ok(())
+    }
+
+    fn put_all(&mut self, found: Vec<Found>) {
+        for set in found {
+            self.put(&set);
+        }
+    }
+
+    /// Puts an RRset to the others; what has no room in one piece goes on in the next.
+    fn put(&mut self, set: &Found) {
+        let (mut what, mut is_open) = (What::Replace, false);
+        for rdata in &set.rdatas {
+            let needed = set.owner.octets().len() + SET_HEAD_OCTETS + rdata.len();
+            if self.sets.octets() > 0 && self.sets.octets() + needed > PIECE_OCTETS {
+                let mut sets = std::mem::take(&mut self.sets);
+                sets.end();
+                self.ready.extend(sets_frame(self.ask, &sets));
+                is_open = false;
+            }
+            if !is_open {
+                self.sets.begin(&set.owner, set.rtype, what, set.ttl);
+                (what, is_open) = (What::Extend, true);
+            }
+            self.sets.record(rdata);
+        }
+        self.sets.end();
+    }
+}
+
+/// Octets around the owner and the first record of a set.
+const SET_HEAD_OCTETS: usize = 2 + 1 + 4 + 2 + 2;
+
+/// An RRset that is told.
+struct Found {
+    owner: NameBuf,
+    rtype: u16,
+    ttl: u32,
+    rdatas: Vec<Vec<u8>>,
+}
+
+fn gather_signatures(owner: &Name, rrset: &RRset<'_>, found: &mut Vec<Found>) {
+    let rdatas = rrset.signature_rdata();
+    if !rdatas.is_empty() {
+        found.push(Found { owner: owner.to_owned(), rtype: rtype::RRSIG, ttl: rrset.ttl(), rdatas });
+    }
+}
+
+/// A zone as it is told.
+pub(super) fn row(
+    name: &Name,
+    serial: u32,
+    (is_secondary, is_signed): (bool, bool),
+    tag: Option<Tag>,
+) -> Row<'_> {
+    let kind = if is_secondary { RowKind::Slave } else { RowKind::Native };
+    // Who was told of which serial is told by `zonda ctl zones`.
+    let notified = serial;
+    let (account, soa_edit_api, soa_edit) = ("", "", "");
+    Row { name, serial, notified, kind, is_signed, api_rectify: false, account, soa_edit_api, soa_edit, tag }
+}
+
+/// A frame of rows that were written one behind the other.
+pub(super) fn rows_frame(ask: u32, octets: &[u8]) -> Option<Vec<u8>> {
+    frame(ask, Piece::Rows(Run::read(octets)?))
+}
+
+/// A frame of RRsets.
+pub(super) fn sets_frame(ask: u32, sets: &SetsBuf) -> Option<Vec<u8>> {
+    frame(ask, Piece::Sets(sets.sets()))
+}
+
+/// A frame of a piece. `None`: it is longer than one may be.
+pub(super) fn frame(ask: u32, piece: Piece<'_>) -> Option<Vec<u8>> {
+    let mut octets = Vec::new();
+    Answer::Piece(piece).write(ask, &mut octets).then_some(octets)
+}
+
+const _: () = assert!(PIECE_OCTETS <= REST_OCTETS_MAX);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use api::frame::Frame;
+    use std::net::{IpAddr, Ipv6Addr};
+    use std::sync::Arc;
+    use zone::catalog::ViewSource;
+    use zone::contents::SourcePosition;
+    use zone::{Catalog, ContentsBuilder, Pack, PackBuilder, TextStamp};
+
+    /// A catalog with the zone of this text.
+    fn catalog(text: &str) -> Catalog {
+        let apex: NameBuf = "x.".parse().unwrap();
+        let mut builder = ContentsBuilder::new(&apex);
+        for record in zonefile::records(text, &apex).unwrap() {
+            let (rtype, ttl) = (record.rtype, record.ttl);
+            builder.push(&record.owner, false, rtype, ttl, &record.rdata, SourcePosition::default()).unwrap();
+        }
+        let mut pack = PackBuilder::new(7);
+        pack.add_zone(&builder.finish(), TextStamp::default()).unwrap();
+        let catalog = Catalog::new(5);
+        let hold = catalog.add_pack(Arc::new(Pack::open(pack.finish().unwrap()).unwrap()));
+        catalog.insert(&[(apex, ViewSource::Pack(hold.number(), 0))]);
+        catalog
+    }
+
+    fn reading(text: &str, wanted: Wanted, with_dnssec: bool) -> Reading {
+        let catalog = catalog(text);
+        let zone = catalog.reader().with(|view| {
+            let found = view.find(&SortKey::of(&"x.".parse::<NameBuf>().unwrap()), 1).found;
+            view.pin(&found, IpAddr::V6(Ipv6Addr::UNSPECIFIED)).ok().unwrap()
+        });
+        let pinned = Pinned { zone, is_secondary: false };
+        let tag = |serial| Tag { serial, mark: 1 };
+        Reading::new(1, pinned, (wanted, with_dnssec), tag).ok().unwrap()
+    }
+
+    /// All that is told: the row as its serial, then owners, types and numbers of records of each set; `+` where one goes on. And how many pieces.
+    fn told(mut reading: Reading) -> (Vec<String>, usize) {
+        let (mut told, mut pieces) = (Vec::new(), 0);
+        loop {
+            let frame = match reading.next() {
+                Next::Piece(frame) => frame,
+                Next::Later => continue,
+                Next::End => return (told, pieces),
+                Next::Cut => panic!("cut"),
+            };
+            pieces += 1;
+            let (frame, length) = Frame::read(&frame).unwrap().unwrap();
+            assert!(length <= REST_OCTETS_MAX + 9);
+            match Answer::of(&frame).unwrap() {
+                Answer::Piece(Piece::Rows(rows)) => {
+                    let tagged = |row: Row<'_>| format!("{} {}", row.serial, row.tag.is_some());
+                    told.extend(rows.iter().map(tagged));
+                }
+                Answer::Piece(Piece::Sets(sets)) => told.extend(sets.iter().map(|set| {
+                    let goes_on = if set.what == What::Extend { "+" } else { "" };
+                    format!("{goes_on}{} {} {}", set.owner, rtype::Text(set.rtype), set.rdatas.iter().count())
+                })),
+                _ => panic!("another piece"),
+            }
+        }
+    }
+
+    const ZONE: &str = "@ 60 SOA ns host 7 2 3 4 5\n@ 60 NS ns\na 60 A 192.0.2.1\na 60 A 192.0.2.2\na 60 TXT t\nns 60 A 192.0.2.3\n";
+
+    #[test]
+    fn as_much_as_is_wanted() {
+        let all = ["7 true", "x. SOA 1", "x. NS 1", "a.x. A 2", "a.x. TXT 1", "ns.x. A 1"];
+        assert_eq!(told(reading(ZONE, Wanted::All, false)).0, all);
+        assert_eq!(told(reading(ZONE, Wanted::All, true)).0, all);
+        assert_eq!(told(reading(ZONE, Wanted::Row, false)).0, ["7 true"]);
+        let owner =
+            |name: &str, rtype| told(reading(ZONE, Wanted::Owner(name.parse().unwrap(), rtype), false)).0;
+        assert_eq!(owner("a.x.", None), ["7 true", "a.x. A 2", "a.x. TXT 1"]);
+        assert_eq!(owner("a.x.", Some(rtype::TXT)), ["7 true", "a.x. TXT 1"]);
+        assert_eq!([owner("b.x.", None), owner("a.y.", None)], [["7 true"], ["7 true"]]);
+    }
+
+    /// What has no room in one piece goes on in the next; nothing is lost or told twice.
+    #[test]
+    fn large_zones_come_in_pieces() {
+        let text: String =
+            (0..3000).map(|number| format!("n{number} 60 TXT \"{}\"\n", "y".repeat(200))).collect();
+        let large: String =
+            (0..250).map(|number| format!("large 60 TXT \"{number}{}\"\n", "z".repeat(240))).collect();
+        let (told, pieces) = told(reading(&format!("{ZONE}{text}{large}"), Wanted::All, false));
+        assert!(pieces > 10, "{pieces}");
+        let of =
+            |begin: &str| told.iter().filter(|line| line.trim_start_matches('+').starts_with(begin)).count();
+        assert_eq!(of("n"), 3000 + 1);
+        let records = |line: &String| line.rsplit(' ').next().and_then(|count| count.parse::<usize>().ok());
+        let all: usize = told.iter().filter(|line| line.contains("large.x.")).filter_map(records).sum();
+        assert_eq!(all, 250);
+        assert!(
+            told.iter().filter(|line| line.contains("large.x.")).skip(1).all(|line| line.starts_with('+'))
+        );
+    }
+}

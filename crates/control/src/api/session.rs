@@ -1,0 +1,685 @@
+//! What one process asks, and is told: a table of its asks, and octets that come and go.
+//!
+//! ```text
+//! frame -> Said -> ask: judged -> Who | Changing (changer) | Looking -> Reading, Listing -> Done
+//!                    `-- credit: so many pieces more
+//! ```
+//!
+//! What it says is a stranger's: its process may have been taken over. Whatever is none of the words, or beyond the bounds, ends it. Neither side waits for the other: both write
+//! what the socket takes, and nothing more is read of a process that does not take what it is told.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use api::frame::{
+    Answer, Ask, Done, FAULT_SETS_NONE, Fault, Frame, HEAD_OCTETS, Item, Outcome, Piece, REST_OCTETS_MAX,
+    Run, Said, SetsBuf, What,
+};
+use wire::NameBuf;
+use zone::Change;
+
+use super::inbox::{Event, Inbox, Of};
+use super::judge::{No, Task, judge};
+use super::listing::Listing;
+use super::look::{Listed, Look, Looks, Pinned};
+use super::reading::{Next, Reading, Wanted, frame, sets_frame};
+use super::words::NO_ZONE;
+use super::{Key, Keys};
+use crate::controller::Controller;
+use crate::dynamic::{Alter, AlterDone, NotAltered};
+
+/// Asks at a time: more than the process has connections.
+const ASKS_MAX: usize = 192;
+/// Of these, such as are told piece by piece: who reads slowly keeps nobody from changing.
+const READS_MAX: u8 = 32;
+const _: () = assert!(READS_MAX as u32 <= u32::BITS);
+/// Pieces that may be on their way.
+const CREDIT_MAX: u8 = 4;
+/// Octets of asks that are longer than a frame, all together: four times the largest body.
+const LONG_OCTETS_MAX: usize = 8 << 20;
+/// Octets that wait for the process to take them: beyond that nothing is read of it.
+const OUT_OCTETS_MAX: usize = 1 << 20;
+/// How often it is looked again whether a key may change what it asked for, as keys have become others.
+const ATTEMPTS_MAX: u8 = 4;
+/// How long a change may be undecided, as the log is.
+const CHANGE_WAIT: Duration = Duration::from_secs(20);
+/// How long a reader may take for a piece.
+const PIECE_WAIT: Duration = Duration::from_secs(30);
+/// When who finds no place is to ask again, and who finds that nothing can be kept.
+const FULL_RETRY: u16 = 1;
+const NOT_NOW_RETRY: u16 = 5;
+
+/// What the session needs of its server.
+pub(super) struct Around {
+    pub(super) owner: Weak<Controller>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) looks: Looks,
+    /// Of cursors: another start has another.
+    pub(super) start: u64,
+}
+
+/// See the module.
+pub(super) struct Session {
+    number: u32,
+    pair: UnixStream,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    asks: HashMap<u32, Entry>,
+    /// Of asks that come in parts.
+    long_octets: usize,
+    /// Seats of readings that are taken, a bit each.
+    seats: u32,
+    /// Asks that are told piece by piece, in turn.
+    turns: VecDeque<u32>,
+    is_unconfined: bool,
+}
+
+/// An ask that is not done.
+struct Entry {
+    /// `None`: not known yet.
+    key: Option<Arc<Key>>,
+    credit: u8,
+    state: State,
+    /// When it came, or a piece of it left.
+    since: Instant,
+    seat: Option<u8>,
+    /// Nobody reads what comes of it.
+    is_silent: bool,
+}
+
+enum State {
+    /// It comes in parts: so many octets.
+    Long(Vec<u8>, usize),
+    /// The changer has it.
+    Changing {
+        zone: NameBuf,
+        ask: Box<[u8]>,
+        is_dry: bool,
+        attempts: u8,
+    },
+    /// Its zone is being pinned.
+    Pinning(Wanted, bool),
+    Reading(Box<Reading>),
+    Listing(Listing),
+    /// Something is done at once.
+    Acting,
+    /// Pieces that are ready, and the end.
+    Ready(VecDeque<Vec<u8>>, u16),
+}
+
+/// Whether the process goes on.
+type Heard = Result<(), io::Error>;
+
+fn violation() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it says what none of the words is, or more than it may")
+}
+
+/// Seconds since 1970.
+fn wall() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+impl Session {
+    /// `number`: another one for each process.
+    pub(super) fn new(number: u32, pair: UnixStream) -> io::Result<Session> {
+        pair.set_nonblocking(true)?;
+        Ok(Session {
+            number,
+            pair,
+            input: Vec::new(),
+            output: Vec::new(),
+            asks: HashMap::new(),
+            long_octets: 0,
+            seats: 0,
+            turns: VecDeque::new(),
+            is_unconfined: false,
+        })
+    }
+
+    /// What is polled.
+    pub(super) fn pair(&self) -> &UnixStream {
+        &self.pair
+    }
+
+    /// Whether something is to be read of it, and written.
+    pub(super) fn wants(&self) -> (bool, bool) {
+        (self.output.len() < OUT_OCTETS_MAX, !self.output.is_empty())
+    }
+
+    /// Whether anything is under way, whose time may be over.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
+    /// Reads what there is, a frame's worth, and does it.
+    pub(super) fn read(&mut self, around: &Around, keys: &Keys) -> Heard {
+        let before = self.input.len();
+        self.input.resize(before + HEAD_OCTETS + REST_OCTETS_MAX, 0);
+        let read = self.pair.read(&mut self.input[before..]);
+        self.input.truncate(before + *read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+        let input = std::mem::take(&mut self.input);
+        let mut at = 0;
+        while let Some((frame, count)) = Frame::read(&input[at..]).map_err(|_| violation())? {
+            self.hear(around, keys, frame.ask, Said::of(&frame).map_err(|_| violation())?)?;
+            at += count;
+        }
+        self.input = input;
+        self.input.drain(..at);
+        Ok(())
+    }
+
+    /// Writes what the socket takes.
+    pub(super) fn write(&mut self) -> Heard {
+        match self.pair.write(&self.output) {
+            Ok(count) => {
+                self.output.drain(..count);
+                Ok(())
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn hear(&mut self, around: &Around, keys: &Keys, number: u32, said: Said<'_>) -> Heard {
+        match said {
+            Said::Unconfined if self.is_unconfined => return Err(violation()),
+            Said::Unconfined => {
+                self.is_unconfined = true;
+                tracing::warn!(
+                    "Landlock or seccomp cannot be had here: the API's process could do what the server's user may"
+                );
+            }
+            Said::Ask(ask) => {
+                self.enter(number)?;
+                self.begin(around, keys, number, &ask, 0);
+            }
+            Said::Long(octets) => {
+                self.enter(number)?;
+                if self.long_octets + octets > LONG_OCTETS_MAX {
+                    self.refuse(around, number, &full());
+                } else if let Some(entry) = self.asks.get_mut(&number) {
+                    entry.state = State::Long(Vec::new(), octets);
+                    self.long_octets += octets;
+                    Answer::More.write(number, &mut self.output);
+                }
+            }
+            Said::Part(part) => self.take_part(around, keys, number, part)?,
+            Said::Credit(pieces) => {
+                if let Some(entry) = self.asks.get_mut(&number) {
+                    entry.credit = entry.credit.saturating_add(pieces);
+                    if entry.credit > CREDIT_MAX {
+                        return Err(violation());
+                    }
+                }
+            }
+            Said::Stop => self.stop(around, number),
+        }
+        Ok(())
+    }
+
+    /// A place for an ask. The error: there are more than may be, or it is there.
+    fn enter(&mut self, number: u32) -> Heard {
+        if self.asks.len() >= ASKS_MAX || self.asks.contains_key(&number) {
+            return Err(violation());
+        }
+        let (key, state) = (None, State::Acting);
+        let entry = Entry { key, credit: 0, state, since: Instant::now(), seat: None, is_silent: false };
+        self.asks.insert(number, entry);
+        Ok(())
+    }
+
+    fn take_part(&mut self, around: &Around, keys: &Keys, number: u32, part: &[u8]) -> Heard {
+        // Of one that was refused parts may be on their way.
+        let Some(entry) = self.asks.get_mut(&number) else { return Ok(()) };
+        let State::Long(octets, length) = &mut entry.state else { return Err(violation()) };
+        if octets.len() + part.len() > *length {
+            return Err(violation());
+        }
+        octets.extend_from_slice(part);
+        if octets.len() < *length {
+            return Ok(());
+        }
+        let octets = std::mem::take(octets);
+        self.long_octets -= octets.len();
+        entry.state = State::Acting;
+        let ask = Ask::read(&octets).map_err(|_| violation())?;
+        self.begin(around, keys, number, &ask, 0);
+        Ok(())
+    }
+
+    /// Begins with what is asked for, if its key may.
+    fn begin(&mut self, around: &Around, keys: &Keys, number: u32, ask: &Ask<'_>, attempts: u8) {
+        let (key, task) = match judge(keys, ask, wall()) {
+            Ok(judged) => judged,
+            Err(no) => return self.refuse(around, number, &no),
+        };
+        if !self.has_place(&key) {
+            return self.refuse(around, number, &full());
+        }
+        let of = Of { session: self.number, ask: number };
+        let is_read = matches!(task, Task::Read { .. } | Task::List { .. });
+        let seat = if is_read { self.seat() } else { None };
+        if is_read && seat.is_none() {
+            return self.refuse(around, number, &full());
+        }
+        let Some(entry) = self.asks.get_mut(&number) else { return };
+        (entry.key, entry.seat) = (Some(Arc::clone(&key)), seat);
+        match task {
+            Task::Who(verbs) => {
+                let mut octets = Vec::new();
+                verbs.write(&mut octets);
+                let pieces = Run::read(&octets).and_then(|run| frame(number, Piece::Verbs(run)));
+                entry.state = State::Ready(pieces.into_iter().collect(), 200);
+                self.turns.push_back(number);
+            }
+            Task::ListNothing => {
+                entry.state = State::Ready(VecDeque::new(), 200);
+                self.turns.push_back(number);
+            }
+            Task::List { after, .. } if after.is_some_and(|after| after.start != around.start) => {
+                self.refuse(
+                    around,
+                    number,
+                    &No::new(410, "`after` is of another start of the server: begin anew"),
+                );
+            }
+            Task::List { name, after, limit } => {
+                entry.state = State::Listing(Listing::new(key, name, limit, after.map(|after| after.slot)));
+                self.turns.push_back(number);
+            }
+            Task::Read { zone, wanted, with_dnssec } => {
+                entry.state = State::Pinning(wanted, with_dnssec);
+                if let Some(seat) = seat {
+                    self.look(around, number, Look::Pin(of, seat, zone));
+                }
+            }
+            Task::Act { zone, act } => self.look(around, number, Look::Act(of, zone, act)),
+            Task::Change { zone, is_dry } => {
+                let mut octets = Vec::new();
+                ask.write(&mut octets);
+                let ask: Box<[u8]> = octets.into();
+                let state = State::Changing { zone: zone.clone(), ask: ask.clone(), is_dry, attempts };
+                (entry.state, entry.since) =
+                    (state, if attempts == 0 { Instant::now() } else { entry.since });
+                let (since, inbox) = (entry.since, Arc::clone(&around.inbox));
+                let done = AlterDone::new(move |result| inbox.tell(Event::Altered(of, result)));
+                let Some(controller) = around.owner.upgrade() else { return };
+                controller.dynamic.alter(Alter { zone, ask, key, keys: keys.number, since, done });
+            }
+        }
+    }
+
+    /// Whether a key has less than is free: alone it has half, and however many take what they can, there is one for the next.
+    fn has_place(&self, key: &Key) -> bool {
+        let is_of = |entry: &&Entry| entry.key.as_ref().is_some_and(|other| other.hash == key.hash);
+        let own = self.asks.values().filter(is_of).count();
+        own < ASKS_MAX - self.asks.len() + 1
+    }
+
+    fn seat(&mut self) -> Option<u8> {
+        let seat = (0..READS_MAX).find(|seat| self.seats & 1 << seat == 0)?;
+        self.seats |= 1 << seat;
+        Some(seat)
+    }
+
+    fn look(&mut self, around: &Around, number: u32, look: Look) {
+        if around.looks.push(look, 0).is_err() {
+            self.refuse(around, number, &not_now());
+        }
+    }
+
+    /// Nobody reads what comes of it: what the changer has is carried out.
+    fn stop(&mut self, around: &Around, number: u32) {
+        match self.asks.get_mut(&number).map(|entry| (&entry.state, &mut entry.is_silent)) {
+            Some((State::Changing { .. } | State::Pinning(..) | State::Acting, is_silent)) => {
+                *is_silent = true
+            }
+            Some((State::Listing(listing), is_silent)) if listing.is_looking => *is_silent = true,
+            Some(_) => self.remove(around, number),
+            None => {}
+        }
+    }
+
+    /// Ends an ask; its pin goes.
+    fn remove(&mut self, around: &Around, number: u32) {
+        let Some(entry) = self.asks.remove(&number) else { return };
+        if let Some(seat) = entry.seat {
+            self.seats &= !(1 << seat);
+        }
+        match entry.state {
+            State::Long(_, length) => self.long_octets -= length,
+            // Where there is no room it is dropped here, which is no harm.
+            State::Reading(reading) => drop(around.looks.push(Look::Unpin(reading.into_zone()), 0)),
+            _ => {}
+        }
+    }
+
+    fn done(&mut self, around: &Around, number: u32, done: &Done<'_>) {
+        if self.asks.get(&number).is_some_and(|entry| !entry.is_silent) {
+            Answer::Done(*done).write(number, &mut self.output);
+        }
+        self.remove(around, number);
+    }
+
+    fn refuse(&mut self, around: &Around, number: u32, no: &No) {
+        let is_silent = self.asks.get(&number).is_none_or(|entry| entry.is_silent);
+        if !no.faults.is_empty() && !is_silent {
+            let mut octets = Vec::new();
+            for (set, words) in &no.faults {
+                Fault { zone: 0, set: u32::try_from(*set).unwrap_or(FAULT_SETS_NONE), words }
+                    .write(&mut octets);
+            }
+            let faults = Run::read(&octets).and_then(|run| frame(number, Piece::Faults(run)));
+            faults.into_iter().for_each(|frame| self.output.extend_from_slice(&frame));
+        }
+        let retry_after = match no.status {
+            429 => FULL_RETRY,
+            503 => NOT_NOW_RETRY,
+            _ => 0,
+        };
+        let done = Done { status: no.status, retry_after, is_cut: false, next: None, words: &no.words };
+        self.done(around, number, &done);
+    }
+
+    /// Takes what another thread has to tell of an ask.
+    pub(super) fn take(&mut self, around: &Around, keys: &Keys, event: Event) {
+        match event {
+            Event::Altered(of, result) if of.session == self.number => {
+                self.altered(around, keys, of.ask, result);
+            }
+            Event::Pinned(of, pinned) if of.session == self.number => self.pinned(around, of.ask, pinned),
+            Event::Pinned(_, Some(pinned)) => drop(around.looks.push(Look::Unpin(pinned.zone), 0)),
+            Event::Listed(of, listed) if of.session == self.number => self.listed(around, of.ask, listed),
+            Event::Acted(of, result) if of.session == self.number => match result {
+                Ok(words) => {
+                    let done = Done { status: 200, retry_after: 0, is_cut: false, next: None, words };
+                    self.done(around, of.ask, &done);
+                }
+                Err((status, words)) => self.refuse(around, of.ask, &No::new(status, words)),
+            },
+            Event::Keys(_) => self.look_at_keys(around, keys),
+            _ => {}
+        }
+    }
+
+    /// Ends what is told to keys that are none any more. What they change is looked at by who changes it.
+    fn look_at_keys(&mut self, around: &Around, keys: &Keys) {
+        let now = wall();
+        let is_gone = |entry: &Entry| {
+            let is_told = !matches!(entry.state, State::Changing { .. } | State::Long(..));
+            is_told && entry.key.as_ref().is_some_and(|key| keys.same(key, now).is_none())
+        };
+        let gone: Vec<u32> =
+            self.asks.iter().filter(|(_, entry)| is_gone(entry)).map(|(number, _)| *number).collect();
+        for number in gone {
+            let is_awaited = self.asks.get(&number).is_some_and(|entry| match &entry.state {
+                State::Pinning(..) | State::Acting => true,
+                State::Listing(listing) => listing.is_looking,
+                _ => false,
+            });
+            // What is awaited comes to nobody.
+            match is_awaited {
+                true => {
+                    let no = No::new(401, super::judge::NO_KEY);
+                    let done = Done {
+                        status: no.status,
+                        retry_after: 0,
+                        is_cut: false,
+                        next: None,
+                        words: &no.words,
+                    };
+                    Answer::Done(done).write(number, &mut self.output);
+                    self.stop(around, number);
+                }
+                false => self.refuse(around, number, &No::new(401, super::judge::NO_KEY)),
+            }
+        }
+    }
+
+    fn altered(
+        &mut self,
+        around: &Around,
+        keys: &Keys,
+        number: u32,
+        result: Result<crate::dynamic::Outcome, NotAltered>,
+    ) {
+        let Some(Entry { state: State::Changing { zone, ask, is_dry, attempts }, .. }) =
+            self.asks.get(&number)
+        else {
+            return;
+        };
+        let (zone, is_dry) = (zone.clone(), *is_dry);
+        if self.asks.get(&number).is_some_and(|entry| entry.is_silent)
+            && !matches!(result, Err(NotAltered::OtherKeys))
+        {
+            return self.remove(around, number);
+        }
+        match result {
+            Ok(outcome) => {
+                tracing::debug!(zone = %zone, "zone {zone}: changed over the API, {} to {}", outcome.before, outcome.after);
+                let pieces = pieces_of(number, &zone, &outcome);
+                if let Some(entry) = self.asks.get_mut(&number) {
+                    entry.state = State::Ready(pieces, if is_dry { 200 } else { 204 });
+                    self.turns.push_back(number);
+                }
+            }
+            Err(NotAltered::OtherKeys) if *attempts < ATTEMPTS_MAX => {
+                let (ask, attempts) = (ask.clone(), attempts + 1);
+                if let Ok(ask) = Ask::read(&ask) {
+                    self.begin(around, keys, number, &ask, attempts);
+                }
+            }
+            Err(NotAltered::OtherKeys | NotAltered::NotNow) => self.refuse(around, number, &not_now()),
+            Err(NotAltered::Said { status, words, set }) => {
+                let no = match set {
+                    Some(set) => {
+                        let general = if status == 403 {
+                            "some RRsets are not for this key to change"
+                        } else {
+                            "some RRsets cannot be so"
+                        };
+                        No { faults: vec![(set, words)], ..No::new(status, general) }
+                    }
+                    None => No::new(status, words),
+                };
+                self.refuse(around, number, &no);
+            }
+        }
+    }
+
+    fn pinned(&mut self, around: &Around, number: u32, pinned: Option<Pinned>) {
+        let Some(entry) = self.asks.get_mut(&number) else {
+            return pinned
+                .into_iter()
+                .for_each(|pinned| drop(around.looks.push(Look::Unpin(pinned.zone), 0)));
+        };
+        let State::Pinning(wanted, with_dnssec) = &entry.state else { return };
+        let (wanted, is_silent) = ((wanted.clone(), *with_dnssec), entry.is_silent);
+        let Some(pinned) = pinned else {
+            return self.refuse(around, number, &No::new(404, NO_ZONE));
+        };
+        let (Some(controller), false) = (around.owner.upgrade(), is_silent) else {
+            drop(around.looks.push(Look::Unpin(pinned.zone), 0));
+            return self.remove(around, number);
+        };
+        let version = pinned.zone.version();
+        match Reading::new(number, pinned, wanted, |serial| controller.api.tag(version, serial)) {
+            Ok(reading) => {
+                (entry.state, entry.since) = (State::Reading(Box::new(reading)), Instant::now());
+                self.turns.push_back(number);
+            }
+            Err(zone) => {
+                drop(around.looks.push(Look::Unpin(zone), 0));
+                self.refuse(around, number, &not_now());
+            }
+        }
+    }
+
+    fn listed(&mut self, around: &Around, number: u32, listed: Listed) {
+        let Some(entry) = self.asks.get_mut(&number) else { return };
+        let State::Listing(listing) = &mut entry.state else { return };
+        listing.take(number, listed);
+        match entry.is_silent {
+            true => self.remove(around, number),
+            false => self.turns.push_back(number),
+        }
+    }
+
+    /// Makes one piece of what is told, if there is room and credit for one: each in its turn. Says whether there is more to do at once.
+    pub(super) fn tell_one(&mut self, around: &Around) -> bool {
+        if self.output.len() >= OUT_OCTETS_MAX {
+            return false;
+        }
+        for _ in 0..self.turns.len() {
+            let Some(number) = self.turns.pop_front() else { return false };
+            let Some(entry) = self.asks.get_mut(&number) else { continue };
+            let turn = match &mut entry.state {
+                State::Ready(pieces, status) if pieces.is_empty() => Turn::End(*status, None),
+                State::Listing(listing) if !listing.has_piece() => match listing.from {
+                    None => Turn::End(200, listing.cursor(around.start)),
+                    Some(_) if listing.is_looking => continue,
+                    Some(from) => {
+                        listing.is_looking = true;
+                        let of = Of { session: self.number, ask: number };
+                        let look = Look::List(of, from, listing.name.clone(), Arc::clone(&listing.key));
+                        self.look(around, number, look);
+                        return true;
+                    }
+                },
+                _ if entry.credit == 0 => {
+                    self.turns.push_back(number);
+                    continue;
+                }
+                State::Ready(pieces, _) => pieces.pop_front().map_or(Turn::Later, Turn::Piece),
+                State::Listing(listing) => listing.next().map_or(Turn::Later, Turn::Piece),
+                State::Reading(reading) => match reading.next() {
+                    Next::Piece(frame) => Turn::Piece(frame),
+                    Next::Later => Turn::Later,
+                    Next::End => Turn::End(200, None),
+                    Next::Cut => Turn::Cut,
+                },
+                _ => continue,
+            };
+            match turn {
+                Turn::Piece(frame) => {
+                    (entry.credit, entry.since) = (entry.credit - 1, Instant::now());
+                    if !entry.is_silent {
+                        self.output.extend_from_slice(&frame);
+                    }
+                    self.turns.push_back(number);
+                }
+                Turn::Later => self.turns.push_back(number),
+                Turn::End(status, next) => {
+                    let done = Done { status, retry_after: 0, is_cut: false, next, words: "" };
+                    self.done(around, number, &done);
+                }
+                Turn::Cut => self.refuse(around, number, &not_now()),
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Ends what takes too long.
+    pub(super) fn look_at_time(&mut self, around: &Around) {
+        let late = |entry: &Entry| match &entry.state {
+            State::Changing { .. } => entry.since.elapsed() > CHANGE_WAIT && !entry.is_silent,
+            State::Listing(listing) if listing.is_looking => false,
+            State::Acting | State::Pinning(..) => false,
+            _ => entry.since.elapsed() > PIECE_WAIT,
+        };
+        let late: Vec<u32> =
+            self.asks.iter().filter(|(_, entry)| late(entry)).map(|(number, _)| *number).collect();
+        for number in late {
+            let is_changing =
+                self.asks.get(&number).is_some_and(|entry| matches!(entry.state, State::Changing { .. }));
+            if is_changing {
+                let words = "it is not known whether this is kept: the log of changes cannot be written";
+                let done = Done { status: 504, retry_after: 0, is_cut: false, next: None, words };
+                Answer::Done(done).write(number, &mut self.output);
+                // It has its place until that is known.
+                self.stop(around, number);
+            } else {
+                self.refuse(around, number, &No::new(408, "too slow"));
+            }
+        }
+    }
+
+    /// Lets go of all that it has.
+    pub(super) fn end(mut self, around: &Around) {
+        let all: Vec<u32> = self.asks.keys().copied().collect();
+        all.into_iter().for_each(|number| self.remove(around, number));
+    }
+}
+
+/// What becomes of an ask in its turn.
+enum Turn {
+    Piece(Vec<u8>),
+    Later,
+    End(u16, Option<api::frame::Cursor>),
+    Cut,
+}
+
+fn full() -> No {
+    No::new(429, "as many requests are under way as there may be")
+}
+
+fn not_now() -> No {
+    No::new(503, "nothing can be kept or told now: the log of changes, or the zone, is not ready")
+}
+
+/// What became of a zone, and what would change in it.
+fn pieces_of(number: u32, zone: &NameBuf, outcome: &crate::dynamic::Outcome) -> VecDeque<Vec<u8>> {
+    let crate::dynamic::Outcome { before, after, tag, would } = outcome;
+    let status = if would.is_some() { 200 } else { 204 };
+    let mut octets = Vec::new();
+    let is_done = would.is_none();
+    Outcome { zone, is_done, status, before: *before, after: *after, tag: *tag, words: "" }
+        .write(&mut octets);
+    let mut pieces: VecDeque<Vec<u8>> =
+        Run::read(&octets).and_then(|run| frame(number, Piece::Outcomes(run))).into_iter().collect();
+    if let Some(change) = would {
+        put_change(number, change, &mut pieces);
+    }
+    pieces
+}
+
+/// Records that go, then those that come, without SOA records that differ by their serial alone.
+fn put_change(number: u32, change: &Change, pieces: &mut VecDeque<Vec<u8>>) {
+    let mut sets = SetsBuf::default();
+    for (what, records) in [(What::Prune, change.removed()), (What::Extend, change.added())] {
+        let mut open: Option<(&wire::Name, u16)> = None;
+        for record in records.iter() {
+            let needed = record.owner.octets().len() + record.rdata.len() + 16;
+            if sets.octets() > 0 && sets.octets() + needed > REST_OCTETS_MAX {
+                sets.end();
+                pieces.extend(sets_frame(number, &std::mem::take(&mut sets)));
+                open = None;
+            }
+            if open != Some((record.owner, record.rtype)) {
+                sets.begin(record.owner, record.rtype, what, record.ttl);
+                open = Some((record.owner, record.rtype));
+            }
+            sets.record(record.rdata);
+        }
+        sets.end();
+    }
+    if sets.octets() > 0 {
+        pieces.extend(sets_frame(number, &sets));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

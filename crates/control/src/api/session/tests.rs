@@ -1,0 +1,231 @@
+use super::*;
+use crate::api::new_api_key;
+use crate::dynamic::{Outcome as Became, Queue};
+use crate::settings::Settings;
+use api::frame::{Asked, Facts, Part, Verbs, ZonesBuf};
+use api::tag::Condition;
+use std::path::Path;
+use wire::iana::rtype;
+
+/// A session, the other end of its pair, keys with one, and its secret.
+struct Bed {
+    session: Session,
+    child: UnixStream,
+    around: Around,
+    keys: Keys,
+    secret: String,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let (ours, child) = UnixStream::pair().unwrap();
+        child.set_nonblocking(true).unwrap();
+        let inbox = Arc::new(Inbox::new().unwrap());
+        let looks: Looks = Arc::new(Queue::new());
+        let around = Around { owner: Weak::new(), inbox, looks, start: 7 };
+        let (section, secret) = new_api_key("acme").unwrap();
+        let section = section
+            .replace("zones = []", "zones = [\"*.x.\"]")
+            .replace("rules = []", "rules = [\"grant zonesub\"]");
+        let section = section.replace("\"read\"]", "\"read\", \"change\"]");
+        let keys = Keys::of(&Settings::parse(Path::new("f"), &section).unwrap(), 1);
+        Bed { session: Session::new(1, ours).unwrap(), child, around, keys, secret }
+    }
+
+    fn say(&mut self, number: u32, said: &Said<'_>) -> Heard {
+        let mut octets = Vec::new();
+        assert!(said.write(number, &mut octets));
+        self.say_octets(&octets)
+    }
+
+    fn say_octets(&mut self, octets: &[u8]) -> Heard {
+        self.child.write_all(octets).unwrap();
+        self.session.read(&self.around, &self.keys)
+    }
+
+    fn ask(&mut self, number: u32, asked: Asked<'_>) -> Heard {
+        let secret = self.secret.clone();
+        self.say(number, &Said::Ask(Ask { key: secret.as_bytes(), address: [127, 0, 0, 1].into(), asked }))
+    }
+
+    /// What is told: statuses of ends, and letters of pieces.
+    fn told(&mut self) -> Vec<String> {
+        while self.session.tell_one(&self.around) {}
+        while self.session.wants().1 {
+            self.session.write().unwrap();
+        }
+        let mut octets = vec![0; 1 << 20];
+        let count = self.child.read(&mut octets).unwrap_or(0);
+        let (mut at, mut told) = (0, Vec::new());
+        while let Some((frame, length)) = Frame::read(&octets[at..count]).unwrap() {
+            told.push(match Answer::of(&frame).unwrap() {
+                Answer::More => format!("{} more", frame.ask),
+                Answer::Done(done) => format!("{} {}", frame.ask, done.status),
+                Answer::Piece(piece) => format!("{} {}", frame.ask, kind_of(&piece)),
+            });
+            at += length;
+        }
+        told
+    }
+}
+
+fn kind_of(piece: &Piece<'_>) -> &'static str {
+    match piece {
+        Piece::Verbs(_) => "verbs",
+        Piece::Outcomes(_) => "outcome",
+        Piece::Sets(_) => "sets",
+        Piece::Faults(_) => "faults",
+        _ => "other",
+    }
+}
+
+fn name(text: &str) -> NameBuf {
+    text.parse().unwrap()
+}
+
+fn change(zone: &str, owner: &str) -> ZonesBuf {
+    let (mut sets, mut zones) = (SetsBuf::default(), ZonesBuf::default());
+    sets.begin(&name(owner), rtype::A, What::Replace, 60);
+    sets.record(&[192, 0, 2, 1]);
+    sets.end();
+    zones.push(&name(zone), Condition::None, &sets);
+    zones
+}
+
+#[test]
+fn asks_are_answered_by_their_keys() {
+    let mut bed = Bed::new();
+    bed.ask(1, Asked::Who).unwrap();
+    // Nothing is told without credit but ends.
+    assert!(bed.told().is_empty());
+    bed.say(1, &Said::Credit(4)).unwrap();
+    assert_eq!(bed.told(), ["1 verbs", "1 200"]);
+    let wrong = Ask { key: b"wrong", address: [127, 0, 0, 1].into(), asked: Asked::Who };
+    bed.say(2, &Said::Ask(wrong)).unwrap();
+    bed.ask(3, Asked::Facts(Facts::Keys)).unwrap();
+    bed.ask(4, Asked::Zone { zone: &name("y."), part: Part::All, with_dnssec: false }).unwrap();
+    let outside = change("a.x.", "b.x.");
+    bed.ask(5, Asked::Change { repeat: None, is_dry: false, zones: outside.zones() }).unwrap();
+    let after = Some(api::frame::Cursor { start: 8, slot: 1 });
+    bed.ask(6, Asked::List { name: None, account: None, after, limit: 0 }).unwrap();
+    assert_eq!(bed.told(), ["2 401", "3 501", "4 404", "5 faults", "5 422", "6 410"]);
+    assert!(!bed.session.is_busy());
+}
+
+#[test]
+fn what_the_changer_says_is_told() {
+    let mut bed = Bed::new();
+    let zones = change("a.x.", "w.a.x.");
+    let ask = |bed: &mut Bed, number| {
+        bed.ask(number, Asked::Change { repeat: None, is_dry: false, zones: zones.zones() }).unwrap();
+        bed.say(number, &Said::Credit(4)).unwrap();
+    };
+    let of = |ask| Of { session: 1, ask };
+    let became = || Ok(Became { before: 1, after: 2, tag: None, would: None });
+    let said = |status, set| Err(NotAltered::Said { status, words: "no".into(), set });
+    (1..=6).for_each(|number| ask(&mut bed, number));
+    let results = [became(), said(403, Some(0)), said(412, None), Err(NotAltered::NotNow)];
+    for (result, number) in results.into_iter().zip(1..) {
+        bed.session.take(&bed.around, &bed.keys, Event::Altered(of(number), result));
+    }
+    // Of another process, and of one that nobody reads any more.
+    bed.session.take(&bed.around, &bed.keys, Event::Altered(Of { session: 2, ask: 5 }, became()));
+    bed.say(6, &Said::Stop).unwrap();
+    bed.session.take(&bed.around, &bed.keys, Event::Altered(of(6), became()));
+    assert_eq!(bed.told(), ["2 faults", "2 403", "3 412", "4 503", "1 outcome", "1 204"]);
+    assert_eq!(bed.session.asks.len(), 1);
+    // Keys are others: it is looked at once more, and this one is none any more.
+    bed.keys = Keys::default();
+    bed.session.take(&bed.around, &bed.keys, Event::Altered(of(5), Err(NotAltered::OtherKeys)));
+    assert_eq!(bed.told(), ["5 401"]);
+}
+
+/// One that is taken over ends, and has nothing else of it.
+#[test]
+fn what_it_may_not_say_ends_it() {
+    let zones = change("a.x.", "w.a.x.");
+    let asked = || Asked::Change { repeat: None, is_dry: false, zones: zones.zones() };
+    let is_end = |say: &dyn Fn(&mut Bed) -> Heard| say(&mut Bed::new()).is_err();
+    assert!(is_end(&|bed| bed.say_octets(&[0xff; 64])));
+    assert!(is_end(&|bed| bed.say_octets(b"\0\0\0\0\0\0\0\x01d")));
+    assert!(is_end(&|bed| bed.ask(1, asked()).and_then(|()| bed.ask(1, asked()))));
+    assert!(is_end(&|bed| bed.ask(1, asked()).and_then(|()| bed.say(1, &Said::Credit(5)))));
+    assert!(is_end(&|bed| bed.ask(1, asked()).and_then(|()| bed.say(1, &Said::Part(b"x")))));
+    assert!(is_end(&|bed| bed.say(0, &Said::Unconfined).and_then(|()| bed.say(0, &Said::Unconfined))));
+    assert!(is_end(&|bed| {
+        bed.say(1, &Said::Long(REST_OCTETS_MAX + 1))?;
+        bed.say(1, &Said::Part(&[0; REST_OCTETS_MAX]))?;
+        bed.say(1, &Said::Part(&[0; 2]))
+    }));
+    assert!(is_end(&|bed| {
+        bed.say(1, &Said::Long(REST_OCTETS_MAX + 1))?;
+        bed.say(1, &Said::Part(&[0; REST_OCTETS_MAX]))?;
+        bed.say(1, &Said::Part(&[0]))
+    }));
+    assert!(is_end(&|bed| {
+        drop(bed.child.try_clone().unwrap().shutdown(std::net::Shutdown::Both));
+        bed.session.read(&bed.around, &bed.keys)
+    }));
+    // What is of no ask is nothing.
+    let mut bed = Bed::new();
+    bed.say(9, &Said::Credit(200)).unwrap();
+    bed.say(9, &Said::Stop).unwrap();
+    bed.say(9, &Said::Part(b"x")).unwrap();
+    assert!(bed.told().is_empty());
+}
+
+/// A key has less than is free; long asks have so many octets; and there are so many readers.
+#[test]
+fn places_are_bounded() {
+    let mut bed = Bed::new();
+    let zones = change("a.x.", "w.a.x.");
+    for number in 0..ASKS_MAX as u32 {
+        bed.ask(number, Asked::Change { repeat: None, is_dry: false, zones: zones.zones() }).unwrap();
+    }
+    let refused = bed.told();
+    assert!(refused.iter().all(|told| told.ends_with(" 429")) && !refused.is_empty(), "{refused:?}");
+    assert_eq!(bed.session.asks.len(), ASKS_MAX / 2);
+    let mut bed = Bed::new();
+    let zone = name("a.x.");
+    for number in 0..2 * u32::from(READS_MAX) {
+        bed.ask(number, Asked::Zone { zone: &zone, part: Part::Row, with_dnssec: false }).unwrap();
+    }
+    assert_eq!((bed.told().len(), bed.session.seats), (READS_MAX.into(), u32::MAX));
+    bed.session.take(&bed.around, &Keys::default(), Event::Pinned(Of { session: 1, ask: 0 }, None));
+    assert_eq!((bed.told(), bed.session.seats), (vec!["0 404".to_owned()], u32::MAX - 1));
+    let mut bed = Bed::new();
+    let most = LONG_OCTETS_MAX / 2;
+    for number in 0..3 {
+        bed.say(number, &Said::Long(most)).unwrap();
+    }
+    assert_eq!(bed.told(), ["0 more", "1 more", "2 429"]);
+    bed.say(0, &Said::Stop).unwrap();
+    bed.say(3, &Said::Long(most)).unwrap();
+    assert_eq!((bed.told(), bed.session.long_octets), (vec!["3 more".to_owned()], LONG_OCTETS_MAX));
+}
+
+/// An ask that is longer than a frame is one as soon as all of it is there.
+#[test]
+fn long_asks() {
+    let mut bed = Bed::new();
+    let (mut sets, mut zones) = (SetsBuf::default(), ZonesBuf::default());
+    for number in 0..1000 {
+        sets.begin(&name(&format!("n{number}.a.x.")), rtype::TXT, What::Replace, 60);
+        sets.record(&[&[200][..], &[b'x'; 200]].concat());
+    }
+    sets.end();
+    zones.push(&name("a.x."), Condition::None, &sets);
+    let asked = Asked::Change { repeat: None, is_dry: false, zones: zones.zones() };
+    let secret = bed.secret.clone();
+    let ask = Ask { key: secret.as_bytes(), address: [127, 0, 0, 1].into(), asked };
+    let asking = api::frame::Asking::of(4, &ask).unwrap();
+    let mut octets = Vec::new();
+    asking.begin(&mut octets);
+    bed.say_octets(&octets).unwrap();
+    assert_eq!(bed.told(), ["4 more"]);
+    for part in asking.parts() {
+        bed.say(4, &part).unwrap();
+    }
+    assert!(matches!(bed.session.asks[&4].state, State::Changing { .. }) && bed.session.long_octets == 0);
+    assert_eq!(bed.keys.find(secret.as_bytes(), 0).map(|key| key.verbs.has(Verbs::CHANGE)), Some(true));
+}

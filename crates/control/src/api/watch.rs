@@ -1,0 +1,174 @@
+//! The thread that has the API's process run, one after the other, as long as there is a server, and does what it asks.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use web::pair::{Beat, Terms};
+
+use super::Keys;
+use super::inbox::{Event, Inbox};
+use super::look;
+use super::session::{Around, Session};
+use crate::child::Child;
+use crate::controller::Controller;
+use crate::http::{Started, start as start_child};
+use crate::text::Span;
+
+/// Before a process that has died is started again: twice as long each time.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+/// The longest such pause.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// One that has run for so long dies of something else than those before.
+const IS_WELL_AFTER: Duration = Duration::from_secs(60);
+/// How long a process may take to end once it has closed its end of the pair.
+const LAST_WAIT: Duration = Duration::from_millis(200);
+/// How often it is looked whose time is over, while anything is under way.
+const TICK: Duration = Duration::from_secs(1);
+/// A tenth of a processor that workers want.
+const NICENESS: i32 = 10;
+
+/// Starts the process and the threads that do what it asks, where there are listeners.
+pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
+    let api = &controller.api;
+    let Some(terms) = api.terms.get().cloned() else { return Ok(()) };
+    let inbox = Arc::new(Inbox::new()?);
+    if api.inbox.set(Arc::clone(&inbox)).is_err() {
+        return Ok(());
+    }
+    let owner = Arc::downgrade(controller);
+    let looks = look::start(owner.clone(), Arc::clone(&inbox))?;
+    let start = std::hash::BuildHasher::hash_one(&api.seed, "cursors");
+    let around = Around { owner, inbox, looks, start };
+    controller.api.note_keys(&controller.change().settings);
+    let thread = thread::Builder::new().name("api".into()).spawn(move || {
+        // Without effect where the system does not let it.
+        let _ = rustix::process::setpriority_process(None, NICENESS);
+        run(&around, &terms);
+        around.looks.close();
+    })?;
+    *api.thread.lock() = Some(thread);
+    Ok(())
+}
+
+/// Has one process after the other run.
+fn run(around: &Around, terms: &Terms) {
+    let (mut pause, mut number, mut keys) = (PAUSE_MIN, 0, Arc::new(Keys::default()));
+    loop {
+        let began = Instant::now();
+        let Some(started) = start(&around.owner, terms) else { return };
+        number += 1;
+        let why = match started {
+            Ok((child, session)) => serve(around, child, session(number), &mut keys),
+            Err(error) => format!("cannot be started: {error}"),
+        };
+        let Some(controller) = around.owner.upgrade().filter(|owner| !owner.api.is_over()) else { return };
+        drop(controller.api.pipe.lock().take());
+        drop(controller.api.process.lock().take());
+        drop(controller);
+        pause = if began.elapsed() > IS_WELL_AFTER { PAUSE_MIN } else { pause };
+        tracing::error!("the API's process {why}; started again in {}", Span(pause));
+        wait(around, pause, &mut keys);
+        pause = (2 * pause).min(PAUSE_MAX);
+    }
+}
+
+/// Makes the session of a process, by its number.
+type Begin = Box<dyn FnOnce(u32) -> io::Result<Session>>;
+
+/// Starts a process, and has others know of it; `None` where the server ends.
+fn start(owner: &Weak<Controller>, terms: &Terms) -> Option<io::Result<(Child, Begin)>> {
+    let controller = owner.upgrade().filter(|owner| !owner.api.is_over())?;
+    let listening = controller.api.listeners.get()?;
+    let started = start_child("api", listening, terms).map(|Started { process, pair, pipe }| {
+        *controller.api.process.lock() = process.handle();
+        *controller.api.pipe.lock() = Some(pipe);
+        controller.api.beat(Beat { is_well: true, is_ready: true, is_over: false });
+        let begin: Begin = Box::new(move |number| Session::new(number, pair));
+        (process, begin)
+    });
+    Some(started)
+}
+
+/// Waits before the next process; what comes meanwhile is of one that has gone, but keys.
+fn wait(around: &Around, pause: Duration, keys: &mut Arc<Keys>) {
+    let until = Instant::now() + pause;
+    loop {
+        for event in around.inbox.take() {
+            match event {
+                Event::Keys(newer) => *keys = newer,
+                Event::Pinned(_, Some(pinned)) => drop(around.looks.push(look::Look::Unpin(pinned.zone), 0)),
+                Event::Over => return,
+                _ => {}
+            }
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        if around.inbox.prepare_to_sleep() {
+            let _ = poll(&mut [PollFd::new(&around.inbox.bell, PollFlags::IN)], Some(&timespec(left)));
+        }
+        around.inbox.awake();
+    }
+}
+
+/// Does what a process asks, until it ends; says how that was.
+fn serve(around: &Around, mut child: Child, session: io::Result<Session>, keys: &mut Arc<Keys>) -> String {
+    let pid = child.id();
+    tracing::debug!(pid, "the API's process is {pid}");
+    let mut session = match session {
+        Ok(session) => session,
+        Err(error) => return child.how_it_ended(&error, LAST_WAIT),
+    };
+    loop {
+        if let Err(error) = turn(around, &mut session, keys) {
+            session.end(around);
+            return child.how_it_ended(&error, LAST_WAIT);
+        }
+    }
+}
+
+/// Takes what there is, makes a piece, and waits if there is nothing to do.
+fn turn(around: &Around, session: &mut Session, keys: &mut Arc<Keys>) -> io::Result<()> {
+    for event in around.inbox.take() {
+        if let Event::Keys(newer) = &event {
+            *keys = Arc::clone(newer);
+        }
+        session.take(around, keys.as_ref(), event);
+    }
+    let has_more = session.tell_one(around);
+    session.look_at_time(around);
+    let may_sleep = !has_more && around.inbox.prepare_to_sleep();
+    let pause = match may_sleep {
+        false => Some(Duration::ZERO),
+        true => session.is_busy().then_some(TICK),
+    };
+    let (reads, writes) = session.wants();
+    let mut flags = PollFlags::empty();
+    flags.set(PollFlags::IN, reads);
+    flags.set(PollFlags::OUT, writes);
+    let ready = {
+        let mut polled = [PollFd::new(session.pair(), flags), PollFd::new(&around.inbox.bell, PollFlags::IN)];
+        match poll(&mut polled, pause.map(timespec).as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => polled[0].revents(),
+            Err(errno) => return Err(errno.into()),
+        }
+    };
+    around.inbox.awake();
+    if ready.intersects(PollFlags::OUT) {
+        session.write()?;
+    }
+    if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR)
+        && (reads || !ready.contains(PollFlags::IN))
+    {
+        session.read(around, keys.as_ref())?;
+    }
+    Ok(())
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
+}

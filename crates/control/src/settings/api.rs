@@ -1,0 +1,256 @@
+//! `[api]` and `[[api-key]]`: zones over HTTP, where, and for whom.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use change::Policy;
+use change::policy::{API_NAME_OCTETS_MAX, is_api_name, of_api_key};
+use toml::de::DeTable;
+use web::pair::{LISTENERS_MAX, Terms};
+
+use super::Settings;
+use super::access::Place;
+use super::catalogs::allowed;
+use super::declare::section;
+use super::http::{Wrong, check_clients};
+use super::problem::Report;
+use super::value::{Names, Range};
+use crate::api::{Key, hash_from_text, time_of_date, verb};
+
+/// Keys: each is a customer's or a program's.
+const KEYS_MAX: usize = 1024;
+
+/// Rules of a key: each is looked at for each RRset.
+const RULES_MAX: usize = 64;
+
+/// Zones of a key, as they are written.
+const ZONES_MAX: usize = 1024;
+
+section! {
+    /// Zones over HTTP, read and changed by programs: an API as PowerDNS has it, given by a process of its own. In clear text, and so on addresses of this machine alone: what speaks TLS to
+    /// others is put before it. Zones that are changed need an `update-policy`. A server that runs as root has none, so set `user` in `[server]` where one starts as root.
+    pub struct ApiSettings in "api" {
+        /// Addresses to listen on, of this machine alone (127.0.0.0/8, ::1), each with its port. Empty: there is no API.
+        listen: Vec<SocketAddr> = Vec::new(), Range::Any, start;
+        /// Clients that are read from; others are not.
+        allow: Names = Names::from(vec!["127.0.0.0/8".into(), "::1".into()]), Range::Texts("an address or prefix such as \"192.0.2.0/24\""), start;
+        /// Names that a request may be for (`Host`), beside addresses: others are refused, so that no page in a browser can have it ask this server.
+        names: Names = Names::one("localhost"), Range::TextsOrNone("a name such as \"ns1.example.com\""), start;
+    }
+}
+
+section! {
+    /// Who may do what over the API. `zonda api-key new NAME` prints such a section with a new secret, which is shown once and kept nowhere. A change needs the rules of the key and those of the
+    /// zone's `update-policy`, where the key is `api:NAME`.
+    pub struct ApiKeySettings in "api-key" {
+        /// Its name, for rules and the log: letters, digits, `-`, `_` and `.`.
+        name: String = String::new(), Range::Any, live;
+        /// `sha256:` and the hash of its secret.
+        hash: String = String::new(), Range::Any, live;
+        /// What it may do: `read` zones and records, `change` records and tell secondaries (`notify`), `act` (ask primaries, `axfr-retrieve`).
+        verbs: Names = Names::one("read"), Range::Texts("\"read\", \"change\" or \"act\""), live;
+        /// Of which zones; `*.example.` are all below that name. Others are not there for it.
+        zones: Names = Names::default(), Range::Texts("a domain name such as \"*.example.\""), live;
+        /// What it may change: rules as those of `[[update-policy]]` without the name of a key, of which the first that fits decides. None: nothing.
+        rules: Names = Names::default(), Range::TextsOrNone("a rule such as \"grant label _acme-challenge TXT\""), live;
+        /// The day (UTC) from whose beginning on it is no key any more, such as "2027-06-01". Empty: none.
+        expires: String = String::new(), Range::Any, live;
+    }
+}
+
+impl ApiSettings {
+    /// Who is answered.
+    pub(crate) fn terms(&self) -> Terms {
+        super::http::terms(&self.allow, &self.names)
+    }
+}
+
+/// What is wrong with a section: its key, the item of a list, the text.
+type Fault = (&'static str, Option<usize>, String);
+
+impl Settings {
+    /// The keys of settings without faults.
+    pub(crate) fn compiled_api_keys(&self) -> Vec<Key> {
+        self.api_keys.iter().filter_map(|key| compile(key).ok()).collect()
+    }
+
+    /// Reports what is wrong with the API. `table`: of the whole file, for the places.
+    pub(super) fn check_api(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        let ApiSettings { listen, allow, names } = &self.api;
+        let place = Place { table, section: "api", at: None };
+        let mut wrong: Wrong<'_> = Box::new(|key, item, text| place.report(report, key, item, text));
+        check_clients((listen, allow, names), &mut wrong);
+        for (at, address) in listen.iter().enumerate().take(LISTENERS_MAX) {
+            if !address.ip().to_canonical().is_loopback() {
+                let text = format!(
+                    "expected an address of this machine alone, such as \"127.0.0.1:8081\", found {address}: keys and zones would pass in clear text"
+                );
+                wrong("listen", Some(at), text);
+            }
+        }
+        drop(wrong);
+        self.check_api_keys(table, report);
+    }
+
+    fn check_api_keys(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        let (mut names, mut hashes) = (HashSet::new(), HashSet::new());
+        for (at, key) in self.api_keys.iter().enumerate() {
+            let place = Place { table, section: "api-key", at: Some(at) };
+            if at == KEYS_MAX {
+                let text = format!("expected at most {KEYS_MAX} keys, found {}", self.api_keys.len());
+                place.report(report, "name", None, text);
+                break;
+            }
+            for (key, item, text) in compile(key).err().unwrap_or_default() {
+                place.report(report, key, item, text);
+            }
+            if !names.insert(key.name.as_str()) {
+                place.report(
+                    report,
+                    "name",
+                    None,
+                    format!("expected each name once, found {:?} twice", key.name),
+                );
+            }
+            if !hashes.insert(key.hash.to_ascii_lowercase()) {
+                place.report(
+                    report,
+                    "hash",
+                    None,
+                    "expected each secret once, found one of another key".into(),
+                );
+            }
+        }
+    }
+}
+
+/// A key of the section, or all that is wrong with it.
+fn compile(key: &ApiKeySettings) -> Result<Key, Vec<Fault>> {
+    let mut faults: Vec<Fault> = Vec::new();
+    if !is_api_name(&key.name) {
+        let text = format!(
+            "expected 1 to {API_NAME_OCTETS_MAX} letters, digits, `-`, `_` and `.`, found {:?}",
+            key.name
+        );
+        faults.push(("name", None, text));
+    }
+    let hash = hash_from_text(&key.hash);
+    if hash.is_none() {
+        let text =
+            "expected \"sha256:\" and 64 hexadecimal digits, as `zonda api-key new` prints them".into();
+        faults.push(("hash", None, text));
+    }
+    let mut verbs = 0;
+    for (at, word) in key.verbs.texts().iter().enumerate() {
+        match verb(word) {
+            Some(verb) => verbs |= verb.0,
+            None => {
+                faults.push((
+                    "verbs",
+                    Some(at),
+                    format!("expected \"read\", \"change\" or \"act\", found {word:?}"),
+                ));
+            }
+        }
+    }
+    if key.zones.is_empty() {
+        faults.push(("zones", None, "expected a domain name such as \"*.example.\", found none".into()));
+    }
+    for (what, most, found) in
+        [("zones", ZONES_MAX, key.zones.texts().len()), ("rules", RULES_MAX, key.rules.texts().len())]
+    {
+        if found > most {
+            faults.push((what, None, format!("expected at most {most}, found {found}")));
+        }
+    }
+    let (zones, wrong) = allowed(key.zones.texts());
+    faults.extend(wrong.into_iter().map(|(at, text)| ("zones", Some(at), text)));
+    let mut rules = Vec::new();
+    for (at, rule) in key.rules.texts().iter().enumerate() {
+        match of_api_key(rule) {
+            Ok(rule) => rules.push(rule),
+            Err(fault) => faults.push(("rules", Some(at), format!("{fault}, found {rule:?}"))),
+        }
+    }
+    let expires = (!key.expires.is_empty()).then(|| time_of_date(&key.expires));
+    if expires == Some(None) {
+        let text = format!("expected a day such as \"2027-06-01\", found {:?}", key.expires);
+        faults.push(("expires", None, text));
+    }
+    let policy = Policy::new(rules.iter().map(String::as_str)).unwrap_or_default();
+    match hash {
+        Some(hash) if faults.is_empty() => {
+            let verbs = api::frame::Verbs(verbs);
+            Ok(Key { settings: key.clone(), hash, verbs, zones, policy, expires: expires.flatten() })
+        }
+        _ => Err(faults),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn problems(text: &str) -> Vec<String> {
+        let problems = Settings::parse(Path::new("f"), text).unwrap_err();
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_where_it_is() {
+        let hash = format!("sha256:{}", "0".repeat(64));
+        for (text, place, word) in [
+            ("[api]\nlisten = [\"192.0.2.1:8081\"]", "f:2:11", "clear text"),
+            ("[api]\nlisten = [\"127.0.0.1:8081\", \"0.0.0.0:8081\"]", "f:2:29", "this machine"),
+            ("[api]\nlisten = [\"127.0.0.1\"]", "f:2:11", "port"),
+            ("[api]\ncertificate = \"x\"", "f:2:1", "unknown key"),
+            ("[[api-key]]\nname = \"a b\"\nhash = HASH\nzones = \"x\"", "f:2:8", "letters"),
+            ("[[api-key]]\nname = \"a\"\nhash = \"md5:00\"\nzones = \"x\"", "f:3:8", "sha256"),
+            (
+                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nverbs = [\"read\", \"make\"]",
+                "f:5:18",
+                "read",
+            ),
+            ("[[api-key]]\nname = \"a\"\nhash = HASH", "f:1:1", "zones: expected a domain name"),
+            (
+                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nrules = [\"grant self\"]",
+                "f:5:10",
+                "no name",
+            ),
+            (
+                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nexpires = \"2027-02-30\"",
+                "f:5:11",
+                "a day",
+            ),
+            (
+                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nfrom = \"127.0.0.1\"",
+                "f:5:1",
+                "unknown key",
+            ),
+        ] {
+            let found = problems(&text.replace("HASH", &format!("{hash:?}")));
+            assert!(
+                matches!(&*found, [one] if one.starts_with(place) && one.contains(word)),
+                "{text}: {found:?}"
+            );
+        }
+        let twice = format!("[[api-key]]\nname = \"a\"\nhash = \"{hash}\"\nzones = \"x\"\n").repeat(2);
+        assert_eq!(problems(&twice).len(), 2);
+    }
+
+    #[test]
+    fn keys_are_compiled() {
+        let hash = format!("sha256:{}", "ab".repeat(32));
+        let text = format!(
+            "[[api-key]]\nname = \"acme\"\nhash = \"{hash}\"\nverbs = [\"read\", \"change\"]\nzones = [\"*.x.\"]\n\
+             rules = [\"grant label _acme-challenge TXT\"]\nexpires = \"1970-01-03\"\n"
+        );
+        let keys = Settings::parse(Path::new("f"), &text).unwrap().compiled_api_keys();
+        let [key] = &keys[..] else { panic!("one key") };
+        assert_eq!((key.hash, key.expires, key.verbs.0), ([0xab; 32], Some(2 * 86_400), 3));
+        assert!(key.may_see(&"a.b.X.".parse::<wire::NameBuf>().unwrap()));
+        assert!(!key.may_see(&"x.".parse::<wire::NameBuf>().unwrap()));
+    }
+}

@@ -1,0 +1,141 @@
+//! The other process: requests of the API to frames, and answers back to JSON and texts.
+//!
+//! ```text
+//! client -- HTTP/1.1 --> head: path, key, body --> talk: an ask ---- pair ----> server
+//!        <-------------- refusal, reply, stream <-- talk: pieces <-- pair -----
+//! ```
+//!
+//! It is `zonda api`, as confined as the process for numbers. One thread, which lets others go before it: what it costs no query waits for. Connections are kept. It has no list of keys:
+//! each ask has the key that its request has, and the server says what that may do. What an answer is made of comes in pieces, four at a time and as the client reads them.
+//!
+//! * `talk`: asks and answers of many connections over one pair. `head`: what of a request is looked at before its body; `body`: that.
+//! * `request`: a request to its reply; `change`: one that changes something; `stream`: what is told piece by piece; `reply`, `refusal`: what is told as a whole.
+//!
+//! Design: `docs/design/api.md`.
+
+mod body;
+mod change;
+mod head;
+mod refusal;
+mod reply;
+mod request;
+mod stream;
+mod talk;
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::io;
+use std::os::unix::net::UnixStream as Pair;
+use std::rc::Rc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::unix::pipe;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+
+use crate::door::{Door, Seat, listener};
+use crate::gate::Bounds;
+use crate::pair::Given;
+use crate::process::{Begun, Limits, begin, line};
+use crate::pulse::Pulse;
+use body::BODY_OCTETS_MAX;
+use talk::Talk;
+
+/// Connections: a controller has one or two, and 64 in flight of one are measured. Each has one request at a time, so that there are as many asks at the most.
+const BOUNDS: Bounds = Bounds { places: 128, places_a_client: 64, places_of_probes: 0 };
+
+/// Octets of a request's head.
+const HEAD_OCTETS_MAX: usize = 16 << 10;
+
+/// From one request, or the begin of a connection, to the end of the next one's head. Clients open another connection.
+const HEAD_WAIT: Duration = Duration::from_secs(30);
+
+/// Requests of one connection, so that none stays for ever.
+const REQUESTS_MAX: u32 = 10_000;
+
+/// How long octets that were sent may wait for a client that does not take them.
+const WRITE_WAIT: Duration = Duration::from_secs(30);
+
+/// Memory: heads, pieces and frames of all connections, and bodies, four times the largest.
+const DATA_OCTETS_MAX: u64 = (64 << 20) + 4 * BODY_OCTETS_MAX as u64;
+
+/// A tenth of a processor that others want.
+const NICENESS: i32 = 10;
+
+/// What all connections share.
+struct Shared {
+    /// Names that a request may be for.
+    names: Vec<String>,
+    talk: Talk,
+    /// Octets of bodies that are being read.
+    bodies: Cell<usize>,
+    /// Whether the process is to end.
+    over: watch::Sender<bool>,
+}
+
+/// Runs the process until the server ends, or says that this is to. Standard input is the pair (see [`crate::pair`]). The error is a line for the operator.
+pub fn serve() -> Result<(), String> {
+    let limits = Limits { places: BOUNDS.places, data_octets_max: Some(DATA_OCTETS_MAX), niceness: NICENESS };
+    let Begun { pair, given, runtime, is_confined } = begin("api", &limits)?;
+    runtime.block_on(LocalSet::new().run_until(run(pair, given, is_confined))).map_err(line("go on"))
+}
+
+async fn run(pair: Pair, given: Given, is_confined: bool) -> io::Result<()> {
+    let Given { terms, pipe, listeners } = given;
+    pair.set_nonblocking(true)?;
+    let pair = UnixStream::from_std(pair)?;
+    let pipe = pipe::Receiver::from_owned_fd(pipe)?;
+    let (talk, pulse, (over, _)) = (Talk::new(), Rc::new(Pulse::default()), watch::channel(false));
+    if !is_confined {
+        talk.say_unconfined();
+    }
+    let shared = Rc::new(Shared { names: terms.names, talk: talk.clone(), bodies: Cell::new(0), over });
+    let door = Door::new(terms.allow, BOUNDS);
+    let listeners: Vec<TcpListener> = listeners.into_iter().map(listener).collect::<io::Result<_>>()?;
+    let of_each = Rc::clone(&shared);
+    let serve = move |stream, seat| connection(stream, seat, Rc::clone(&of_each));
+    tokio::select! {
+        ended = pulse.listen(pipe) => ended,
+        ended = talk.run(pair) => ended,
+        () = say_when_over(&pulse, &shared.over) => Ok(()),
+        () = door.accept_until_over(listeners, &pulse, serve) => Ok(()),
+    }
+}
+
+/// Tells connections that wait for a request that there is to be none any more. Never ends.
+async fn say_when_over(pulse: &Pulse, over: &watch::Sender<bool>) {
+    pulse.over().await;
+    over.send_replace(true);
+    std::future::pending().await
+}
+
+async fn connection(stream: TcpStream, seat: Seat, shared: Rc<Shared>) {
+    // Without it the end of an answer waits for an acknowledgement.
+    let _ = stream.set_nodelay(true);
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, WRITE_WAIT.as_millis() as u32);
+    let mut over = shared.over.subscribe();
+    let requests = Cell::new(0);
+    let (seat, shared, requests) = (&seat, &shared, &requests);
+    let service = service_fn(move |asked| async move {
+        requests.set(requests.get() + 1);
+        let is_last = requests.get() >= REQUESTS_MAX || *shared.over.borrow();
+        Ok::<_, Infallible>(request::answer(asked, seat, shared, is_last).await)
+    });
+    let serving = http1::Builder::new()
+        .max_buf_size(HEAD_OCTETS_MAX)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WAIT)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        // What a client does wrong it is told, or it is cut off; there is nobody else to tell.
+        _ = &mut serving => return,
+        _ = over.wait_for(|over| *over) => {}
+    }
+    serving.as_mut().graceful_shutdown();
+    let _ = serving.await;
+}

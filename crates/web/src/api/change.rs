@@ -1,0 +1,129 @@
+//! PATCH of a zone: RRsets that are to change.
+
+use ::api::frame::{Answer, Asked, Done, Fault, Outcome, Piece, SetsBuf, ZonesBuf};
+use ::api::json::{FAULTS_MAX, read, write};
+use ::api::path::id;
+use hyper::body::{Body as HttpBody, Bytes};
+use hyper::header::{ETAG, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use wire::Name;
+use wire::iana::rtype;
+
+use super::body::{BODY_OCTETS_MAX, Room, UNKNOWN_OCTETS_MAX, length, read as read_body};
+use super::head;
+use super::refusal::Refusal;
+use super::reply::{Body, json_of, nothing};
+use super::request::Asker;
+use super::talk::{Answering, answer};
+
+const OLD_SERIAL: HeaderName = HeaderName::from_static("x-pdns-old-serial");
+const NEW_SERIAL: HeaderName = HeaderName::from_static("x-pdns-new-serial");
+
+/// Has RRsets of a zone change, or says what would.
+pub(super) async fn patch<B>(
+    from: &Asker<'_>,
+    zone: &Name,
+    is_dry: bool,
+    headers: &HeaderMap,
+    body: B,
+) -> Result<Response<Body>, Refusal>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    head::expect_no_repeat(headers)?;
+    let condition = head::condition(headers)?;
+    let length = length(headers)?;
+    if length > UNKNOWN_OCTETS_MAX {
+        from.expect_known().await.map_err(Refusal::and_end)?;
+    }
+    let (mut zones, sets) = (ZonesBuf::default(), {
+        let _room = Room::take(&from.shared.bodies, length)?;
+        let body = read_body(body, length).await?;
+        read::patch(&body, BODY_OCTETS_MAX)?
+    });
+    zones.push(zone, condition, &sets);
+    let asked = Asked::Change { repeat: None, is_dry, zones: zones.zones() };
+    let (answering, first) = from.hear(&asked).await?;
+    let heard = Heard::all(answering, first, &sets).await?;
+    match is_dry {
+        true => Ok(json_of(StatusCode::OK, heard.dry)),
+        false => Ok(heard.reply()),
+    }
+}
+
+/// What became of a change.
+#[derive(Default)]
+struct Heard {
+    serials: Option<(u32, u32)>,
+    tag: Option<String>,
+    faults: Vec<String>,
+    /// What a dry run says.
+    dry: Vec<u8>,
+}
+
+impl Heard {
+    /// All that the server says. The error: the change is not made.
+    async fn all(mut answering: Answering, first: Box<[u8]>, sets: &SetsBuf) -> Result<Heard, Refusal> {
+        let (mut heard, mut outcomes, mut frame) = (Heard::default(), write::Outcomes::default(), first);
+        loop {
+            match answer(&frame) {
+                Answer::Piece(Piece::Outcomes(run)) => run.iter().for_each(|outcome: Outcome<'_>| {
+                    heard.serials = Some((outcome.before, outcome.after));
+                    heard.tag = outcome.tag.map(|tag| tag.to_string());
+                    outcomes.outcome(&outcome, &mut heard.dry);
+                }),
+                Answer::Piece(Piece::Sets(run)) => {
+                    run.iter().for_each(|set| outcomes.set(&set, &mut heard.dry))
+                }
+                Answer::Piece(Piece::Faults(run)) => {
+                    let left = FAULTS_MAX.saturating_sub(heard.faults.len());
+                    heard.faults.extend(run.iter().take(left).map(|fault| words_of(&fault, sets)));
+                }
+                Answer::Done(done) => return heard.end(outcomes, &done),
+                Answer::Piece(_) | Answer::More => {}
+            }
+            // What a dry run says is bounded by what changes, and that by the body.
+            if heard.dry.len() > DRY_OCTETS_MAX {
+                return Err(Refusal::new(413, "too much would change to be shown"));
+            }
+            answering.took_one();
+            frame = answering.next().await.ok_or_else(Refusal::unknown)?;
+        }
+    }
+
+    fn end(mut self, outcomes: write::Outcomes, done: &Done<'_>) -> Result<Heard, Refusal> {
+        if done.status >= 400 {
+            return Err(Refusal::of(done).at(self.faults));
+        }
+        outcomes.end(&mut self.dry);
+        Ok(self)
+    }
+
+    fn reply(self) -> Response<Body> {
+        let mut response = nothing();
+        let headers = response.headers_mut();
+        if let Some((before, after)) = self.serials {
+            headers.insert(OLD_SERIAL, before.into());
+            headers.insert(NEW_SERIAL, after.into());
+        }
+        if let Some(tag) = self.tag.and_then(|tag| HeaderValue::from_str(&tag).ok()) {
+            headers.insert(ETAG, tag);
+        }
+        response
+    }
+}
+
+/// Octets of what a dry run says: four times what a body has, whose records are told with more around them.
+const DRY_OCTETS_MAX: usize = 4 * BODY_OCTETS_MAX;
+
+/// What is wrong with an RRset, as what is wrong with bodies is told.
+fn words_of(fault: &Fault<'_>, sets: &SetsBuf) -> String {
+    match sets.sets().iter().nth(fault.set as usize) {
+        Some(set) => {
+            let mut name = Vec::new();
+            id::put_name(set.owner, &mut name);
+            format!("{} {}: {}", String::from_utf8_lossy(&name), rtype::Text(set.rtype), fault.words)
+        }
+        None => fault.words.to_owned(),
+    }
+}

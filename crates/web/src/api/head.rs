@@ -1,0 +1,161 @@
+//! What of a request is looked at before its body is: whom it is for, what it asks for, which key it has.
+
+use ::api::frame::{KEY_OCTETS_MAX, is_repeat};
+use ::api::path::Request;
+use ::api::tag::Condition;
+use hyper::header::{CONTENT_ENCODING, HeaderMap, HeaderName, IF_MATCH, TRANSFER_ENCODING};
+use hyper::{Request as HttpRequest, StatusCode};
+
+use super::refusal::Refusal;
+use crate::host;
+
+const KEY: HeaderName = HeaderName::from_static("x-api-key");
+const REPEAT: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What is asked for, and the key. In this order, so that what is refused by its path is so whoever asks.
+pub(super) fn read<'h, B>(
+    request: &'h HttpRequest<B>,
+    names: &[String],
+) -> Result<(Request, &'h [u8]), Refusal> {
+    let (uri, headers) = (request.uri(), request.headers());
+    host::check((uri, headers, request.version()), names).map_err(no_host)?;
+    // One way to say how long a body is: proxies have been deceived by two.
+    if headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Refusal::new(411, "expected Content-Length alone").and_end());
+    }
+    let asked = Request::of(request.method().as_str(), uri.path(), uri.query().unwrap_or_default())?;
+    if let Some(words) = not_built(&asked) {
+        return Err(Refusal::new(501, words).and_end());
+    }
+    // Nothing is unpacked: a few octets can be any number then.
+    let is_plain = |value: &[u8]| value.is_empty() || value.eq_ignore_ascii_case(b"identity");
+    if headers.get_all(CONTENT_ENCODING).iter().any(|value| !is_plain(value.as_bytes())) {
+        return Err(Refusal::new(415, "expected a body without Content-Encoding").and_end());
+    }
+    Ok((asked, key(headers).ok_or_else(|| Refusal::new(401, NO_KEY).and_end())?))
+}
+
+/// What is said of no key, and of one that is none.
+const NO_KEY: &str = "expected a key that is known here, as X-API-Key";
+
+fn no_host(status: StatusCode) -> Refusal {
+    let words = match status {
+        StatusCode::MISDIRECTED_REQUEST => {
+            "not for this host: `names` of [api] in the settings says which there are"
+        }
+        _ => "expected one Host",
+    };
+    Refusal::new(status.as_u16(), words).and_end()
+}
+
+/// What there is not yet: why.
+fn not_built(asked: &Request) -> Option<&'static str> {
+    Some(match asked {
+        Request::Make | Request::Drop(_) | Request::Set(_) => {
+            "zones are not made, removed or set over HTTP yet: [[zone]] in the settings does that"
+        }
+        Request::Changes => "several zones in one request are not changed yet: PATCH each",
+        Request::Explain => "rules are not explained over HTTP yet: `zonda ctl explain-update`",
+        Request::Search { .. } => "there is no search yet",
+        Request::History(_) | Request::Undo(..) => "there is no history over HTTP yet: `zonda journal`",
+        Request::Numbers(_) => "there are no statistics here yet: [http] in the settings, and /metrics",
+        Request::Keys => "keys are not told yet",
+        Request::OpenApi => "there is no description for programs yet",
+        _ => return None,
+    })
+}
+
+/// The key of a request.
+fn key(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut lines = headers.get_all(KEY).iter();
+    let (key, other) = (lines.next()?.as_bytes(), lines.next());
+    (other.is_none() && (1..=KEY_OCTETS_MAX).contains(&key.len())).then_some(key)
+}
+
+/// On which condition a change is to be made.
+pub(super) fn condition(headers: &HeaderMap) -> Result<Condition, Refusal> {
+    let lines: Option<Vec<&str>> = headers.get_all(IF_MATCH).iter().map(|line| line.to_str().ok()).collect();
+    match lines.as_deref() {
+        Some([]) => Ok(Condition::None),
+        Some(lines) => Condition::from_text(&lines.join(","))
+            .ok_or_else(|| Refusal::new(422, "`If-Match`: too many tags").and_end()),
+        None => Err(Refusal::new(422, "`If-Match`: expected tags").and_end()),
+    }
+}
+
+/// That a request would be told from its repeats is promised to nobody.
+pub(super) fn expect_no_repeat(headers: &HeaderMap) -> Result<(), Refusal> {
+    match headers.get(REPEAT).map(|value| value.to_str().is_ok_and(is_repeat)) {
+        None => Ok(()),
+        Some(true) => Err(Refusal::new(
+            501,
+            "`Idempotency-Key` is not kept yet: ask without it, with If-Match where it matters",
+        )
+        .and_end()),
+        Some(false) => {
+            Err(Refusal::new(422, "`Idempotency-Key`: expected 1 to 64 visible characters").and_end())
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn status(method: &str, uri: &str, headers: &[(&str, &str)]) -> u16 {
+        let mut request = HttpRequest::builder().method(method).uri(uri).header("Host", "127.0.0.1");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        match read(&request.body(()).unwrap(), &[]) {
+            Ok(_) => 200,
+            Err(refusal) => refusal.response().status().as_u16(),
+        }
+    }
+
+    #[test]
+    fn heads() {
+        let key = ("X-API-Key", "x");
+        let zone = "/api/v1/servers/localhost/zones/example.";
+        for (method, uri, headers, expected) in [
+            ("GET", zone, &[key][..], 200),
+            ("PATCH", zone, &[key], 200),
+            ("GET", zone, &[], 401),
+            ("GET", zone, &[key, key], 401),
+            ("GET", zone, &[("X-API-Key", "")], 401),
+            ("GET", zone, &[key, ("Host", "127.0.0.1")], 400),
+            ("GET", zone, &[key, ("Transfer-Encoding", "chunked")], 411),
+            ("PATCH", zone, &[key, ("Content-Encoding", "gzip")], 415),
+            ("PATCH", zone, &[key, ("Content-Encoding", "identity")], 200),
+            ("DELETE", zone, &[], 501),
+            ("POST", "/api/v1/servers/localhost/zones", &[], 501),
+            ("OPTIONS", zone, &[], 405),
+            ("GET", "/api/v2", &[], 404),
+            ("GET", "http://evil.example/api", &[key], 421),
+        ] {
+            assert_eq!(status(method, uri, headers), expected, "{method} {uri} {headers:?}");
+        }
+        let long = "x".repeat(KEY_OCTETS_MAX + 1);
+        assert_eq!(status("GET", zone, &[("X-API-Key", &long)]), 401);
+    }
+
+    #[test]
+    fn conditions() {
+        let of = |lines: &[&str]| {
+            let headers: HeaderMap = lines.iter().map(|line| (IF_MATCH, line.parse().unwrap())).collect();
+            condition(&headers).map_err(|refusal| refusal.response().status().as_u16())
+        };
+        assert_eq!([of(&[]), of(&["*"])], [Ok(Condition::None), Ok(Condition::Any)]);
+        assert!(
+            matches!(of(&["\"1-0000000000000001\"", "\"2-0000000000000001\""]), Ok(Condition::OneOf(tags)) if tags.as_slice().len() == 2)
+        );
+        assert_eq!(of(&[&"\"1-0000000000000001\",".repeat(5)]), Err(422));
+        let repeat = |value: &str| {
+            let headers: HeaderMap = [(REPEAT, value.parse().unwrap())].into_iter().collect();
+            expect_no_repeat(&headers).map_err(|refusal| refusal.response().status().as_u16())
+        };
+        assert_eq!([repeat("a"), repeat("a b"), repeat("")], [Err(501), Err(422), Err(422)]);
+        assert!(expect_no_repeat(&HeaderMap::new()).is_ok());
+    }
+}

@@ -1,0 +1,79 @@
+//! Replies: as a whole, or as a stream.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::{Response, StatusCode};
+
+use super::stream::{Cut, Stream};
+
+const JSON: &str = "application/json";
+/// A zone as a text.
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What a reply consists of.
+pub(super) enum Body {
+    /// Octets, or nothing any more.
+    Whole(Bytes),
+    /// What comes from the server, piece by piece.
+    Stream(Box<Stream>),
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match self.get_mut() {
+            Body::Whole(octets) if octets.is_empty() => Poll::Ready(None),
+            Body::Whole(octets) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(octets))))),
+            Body::Stream(stream) => {
+                stream.poll(context).map(|octets| octets.map(|octets| octets.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Body::Whole(octets) if octets.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Body::Whole(octets) => SizeHint::with_exact(octets.len() as u64),
+            Body::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// A reply of JSON.
+pub(super) fn json_of(status: StatusCode, text: Vec<u8>) -> Response<Body> {
+    respond(status, JSON, Body::Whole(text.into()))
+}
+
+/// A reply of JSON that comes piece by piece.
+pub(super) fn stream_of(content_type: Option<&'static str>, stream: Stream) -> Response<Body> {
+    respond(StatusCode::OK, content_type.unwrap_or(JSON), Body::Stream(Box::new(stream)))
+}
+
+/// A reply that says nothing but that it is done.
+pub(super) fn nothing() -> Response<Body> {
+    let mut response = respond(StatusCode::NO_CONTENT, JSON, Body::Whole(Bytes::new()));
+    response.headers_mut().remove(CONTENT_TYPE);
+    response
+}
+
+fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    // Each is of its moment, and for who has the key.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}

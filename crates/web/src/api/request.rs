@@ -1,0 +1,143 @@
+//! A request to its reply.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use ::api::frame::{Ask, Asked, Part};
+use ::api::json::write;
+use ::api::path::{Request, Wanted};
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::{Request as HttpRequest, Response, StatusCode};
+use tokio::time::timeout;
+
+use super::refusal::{Refusal, done};
+use super::reply::{Body, json_of};
+use super::stream::{Form, begin};
+use super::talk::{Answering, answer as read_answer};
+use super::{Shared, change, head};
+use crate::door::Seat;
+
+/// How long the server may take until it says anything: clients wait 5 to 30 s.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// The version of the program.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+/// Answers a request of a connection. `is_last`: there is to be none after it.
+pub(super) async fn answer<B>(
+    request: HttpRequest<B>,
+    seat: &Seat,
+    shared: &Rc<Shared>,
+    is_last: bool,
+) -> Response<Body>
+where
+    B: hyper::body::Body<Data = hyper::body::Bytes> + Unpin,
+{
+    seat.complete(false);
+    let reply = carry_out(request, seat, shared).await;
+    let mut response = reply.unwrap_or_else(Refusal::response);
+    if is_last {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    seat.idle();
+    response
+}
+
+async fn carry_out<B>(
+    request: HttpRequest<B>,
+    seat: &Seat,
+    shared: &Rc<Shared>,
+) -> Result<Response<Body>, Refusal>
+where
+    B: hyper::body::Body<Data = hyper::body::Bytes> + Unpin,
+{
+    let (parts, body) = request.into_parts();
+    let head_of = HttpRequest::from_parts(parts, ());
+    let (asked, key) = head::read(&head_of, &shared.names)?;
+    let from = Asker { shared, key, client: seat.client };
+    if let Request::Change { zone, is_dry } = &asked {
+        return change::patch(&from, zone, *is_dry, head_of.headers(), body).await;
+    }
+    if !body.is_end_stream() {
+        return Err(Refusal::new(413, "expected no body").and_end());
+    }
+    match &asked {
+        Request::Versions => from.who(write::versions).await,
+        Request::Servers => from.who(|out| write::servers(PROGRAM, out)).await,
+        Request::Server => from.who(|out| write::server(PROGRAM, out)).await,
+        Request::Empty(list) => from.who(|out| write::empty(*list, out)).await,
+        Request::Flush => from.who(write::flushed).await,
+        Request::EmptyOf(zone) => {
+            let asked = Asked::Zone { zone, part: Part::Row, with_dnssec: false };
+            from.tell(&asked, Form::nothing_of_zone()).await
+        }
+        Request::Zones(name) => {
+            let asked = Asked::List { name: name.as_deref(), account: None, after: None, limit: 0 };
+            from.tell(&asked, Form::rows()).await
+        }
+        Request::Rows { account, after, limit } => {
+            let asked = Asked::List { name: None, account: account.as_deref(), after: *after, limit: *limit };
+            from.tell(&asked, Form::page()).await
+        }
+        Request::Zone { zone, wanted, with_dnssec } => {
+            let asked = Asked::Zone { zone, part: wanted.part(), with_dnssec: *with_dnssec };
+            from.tell(&asked, Form::zone(*wanted != Wanted::Row)).await
+        }
+        Request::Export(zone) => {
+            let asked = Asked::Zone { zone, part: Part::All, with_dnssec: true };
+            from.tell(&asked, Form::text()).await
+        }
+        Request::Act(zone, act) => {
+            let frame = from.hear(&Asked::Act { zone, act: *act }).await?.1;
+            let done = done(&read_answer(&frame))?;
+            let mut text = Vec::new();
+            write::acted(done.words, &mut text);
+            Ok(json_of(StatusCode::OK, text))
+        }
+        // Looked at with the head.
+        _ => Err(Refusal::new(501, "this is not there yet")),
+    }
+}
+
+/// Who asks.
+pub(super) struct Asker<'r> {
+    pub(super) shared: &'r Rc<Shared>,
+    pub(super) key: &'r [u8],
+    pub(super) client: std::net::IpAddr,
+}
+
+impl Asker<'_> {
+    /// Asks, and waits for the first that the server says.
+    pub(super) async fn hear(&self, asked: &Asked<'_>) -> Result<(Answering, Box<[u8]>), Refusal> {
+        let ask = Ask { key: self.key, address: self.client, asked: *asked };
+        let answering = self.shared.talk.ask(&ask);
+        let mut answering = answering.ok_or_else(|| Refusal::new(413, "too much for one request"))?;
+        match timeout(ANSWER_WAIT, answering.next()).await {
+            Ok(Some(frame)) => Ok((answering, frame)),
+            _ => Err(Refusal::unknown()),
+        }
+    }
+
+    /// What is told to any key.
+    async fn who(&self, print: impl FnOnce(&mut Vec<u8>)) -> Result<Response<Body>, Refusal> {
+        self.expect_known().await?;
+        let mut text = Vec::new();
+        print(&mut text);
+        Ok(json_of(StatusCode::OK, text))
+    }
+
+    /// The error: it is no key.
+    pub(super) async fn expect_known(&self) -> Result<(), Refusal> {
+        let (mut answering, mut frame) = self.hear(&Asked::Who).await?;
+        // Which verbs it has, then the end.
+        while let ::api::frame::Answer::Piece(_) = read_answer(&frame) {
+            frame = answering.next().await.ok_or_else(Refusal::unknown)?;
+        }
+        done(&read_answer(&frame)).map(drop)
+    }
+
+    async fn tell(&self, asked: &Asked<'_>, form: Form) -> Result<Response<Body>, Refusal> {
+        let (answering, frame) = self.hear(asked).await?;
+        begin(answering, &frame, form)
+    }
+}
