@@ -8,6 +8,10 @@
 //! What it says is a stranger's: its process may have been taken over. Whatever is none of the words, or beyond the bounds, ends it. Neither side waits for the other: both write
 //! what the socket takes, and nothing more is read of a process that does not take what it is told.
 
+mod change;
+mod taken;
+mod turns;
+
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,21 +19,18 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use api::frame::{
-    Answer, Ask, Done, FAULT_SETS_NONE, Fault, Frame, HEAD_OCTETS, Item, Outcome, Piece, REST_OCTETS_MAX,
-    Run, Said, SetsBuf, What,
+    Answer, Ask, Done, FAULT_SETS_NONE, Fault, Frame, HEAD_OCTETS, Item, Piece, REST_OCTETS_MAX, Run, Said,
 };
 use wire::NameBuf;
-use zone::Change;
 
 use super::inbox::{Event, Inbox, Of};
 use super::judge::{No, Task, judge};
 use super::listing::Listing;
-use super::look::{Listed, Look, Looks, Pinned};
-use super::reading::{Next, Reading, Wanted, frame, sets_frame};
-use super::words::NO_ZONE;
+use super::look::{Look, Looks};
+use super::reading::{Reading, Wanted, frame};
 use super::{Key, Keys};
 use crate::controller::Controller;
-use crate::dynamic::{Alter, AlterDone, NotAltered};
+use crate::dynamic::{Alter, AlterDone};
 
 /// Asks at a time: more than the process has connections.
 const ASKS_MAX: usize = 192;
@@ -68,7 +69,7 @@ pub(super) struct Session {
     input: Vec<u8>,
     output: Vec<u8>,
     asks: HashMap<u32, Entry>,
-    /// Of asks that come in parts.
+    /// Of asks that came in parts, or do, until they are done.
     long_octets: usize,
     /// Seats of readings that are taken, a bit each.
     seats: u32,
@@ -86,6 +87,8 @@ struct Entry {
     /// When it came, or a piece of it left.
     since: Instant,
     seat: Option<u8>,
+    /// Its octets, if it came in parts.
+    long_octets: usize,
     /// Nobody reads what comes of it.
     is_silent: bool,
 }
@@ -209,7 +212,7 @@ impl Session {
                 if self.long_octets + octets > LONG_OCTETS_MAX {
                     self.refuse(around, number, &full());
                 } else if let Some(entry) = self.asks.get_mut(&number) {
-                    entry.state = State::Long(Vec::new(), octets);
+                    (entry.state, entry.long_octets) = (State::Long(Vec::new(), octets), octets);
                     self.long_octets += octets;
                     Answer::More.write(number, &mut self.output);
                 }
@@ -234,7 +237,8 @@ impl Session {
             return Err(violation());
         }
         let (key, state) = (None, State::Acting);
-        let entry = Entry { key, credit: 0, state, since: Instant::now(), seat: None, is_silent: false };
+        let since = Instant::now();
+        let entry = Entry { key, credit: 0, state, since, seat: None, long_octets: 0, is_silent: false };
         self.asks.insert(number, entry);
         Ok(())
     }
@@ -251,7 +255,6 @@ impl Session {
             return Ok(());
         }
         let octets = std::mem::take(octets);
-        self.long_octets -= octets.len();
         entry.state = State::Acting;
         let ask = Ask::read(&octets).map_err(|_| violation())?;
         self.begin(around, keys, number, &ask, 0);
@@ -354,14 +357,13 @@ impl Session {
     /// Ends an ask; its pin goes.
     fn remove(&mut self, around: &Around, number: u32) {
         let Some(entry) = self.asks.remove(&number) else { return };
+        self.long_octets -= entry.long_octets;
         if let Some(seat) = entry.seat {
             self.seats &= !(1 << seat);
         }
-        match entry.state {
-            State::Long(_, length) => self.long_octets -= length,
+        if let State::Reading(reading) = entry.state {
             // Where there is no room it is dropped here, which is no harm.
-            State::Reading(reading) => drop(around.looks.push(Look::Unpin(reading.into_zone()), 0)),
-            _ => {}
+            drop(around.looks.push(Look::Unpin(reading.into_zone()), 0));
         }
     }
 
@@ -392,243 +394,11 @@ impl Session {
         self.done(around, number, &done);
     }
 
-    /// Takes what another thread has to tell of an ask.
-    pub(super) fn take(&mut self, around: &Around, keys: &Keys, event: Event) {
-        match event {
-            Event::Altered(of, result) if of.session == self.number => {
-                self.altered(around, keys, of.ask, result);
-            }
-            Event::Pinned(of, pinned) if of.session == self.number => self.pinned(around, of.ask, pinned),
-            Event::Pinned(_, Some(pinned)) => drop(around.looks.push(Look::Unpin(pinned.zone), 0)),
-            Event::Listed(of, listed) if of.session == self.number => self.listed(around, of.ask, listed),
-            Event::Acted(of, result) if of.session == self.number => match result {
-                Ok(words) => {
-                    let done = Done { status: 200, retry_after: 0, is_cut: false, next: None, words };
-                    self.done(around, of.ask, &done);
-                }
-                Err((status, words)) => self.refuse(around, of.ask, &No::new(status, words)),
-            },
-            Event::Keys(_) => self.look_at_keys(around, keys),
-            _ => {}
-        }
-    }
-
-    /// Ends what is told to keys that are none any more. What they change is looked at by who changes it.
-    fn look_at_keys(&mut self, around: &Around, keys: &Keys) {
-        let now = wall();
-        let is_gone = |entry: &Entry| {
-            let is_told = !matches!(entry.state, State::Changing { .. } | State::Long(..));
-            is_told && entry.key.as_ref().is_some_and(|key| keys.same(key, now).is_none())
-        };
-        let gone: Vec<u32> =
-            self.asks.iter().filter(|(_, entry)| is_gone(entry)).map(|(number, _)| *number).collect();
-        for number in gone {
-            let is_awaited = self.asks.get(&number).is_some_and(|entry| match &entry.state {
-                State::Pinning(..) | State::Acting => true,
-                State::Listing(listing) => listing.is_looking,
-                _ => false,
-            });
-            // What is awaited comes to nobody.
-            match is_awaited {
-                true => {
-                    let no = No::new(401, super::judge::NO_KEY);
-                    let done = Done {
-                        status: no.status,
-                        retry_after: 0,
-                        is_cut: false,
-                        next: None,
-                        words: &no.words,
-                    };
-                    Answer::Done(done).write(number, &mut self.output);
-                    self.stop(around, number);
-                }
-                false => self.refuse(around, number, &No::new(401, super::judge::NO_KEY)),
-            }
-        }
-    }
-
-    fn altered(
-        &mut self,
-        around: &Around,
-        keys: &Keys,
-        number: u32,
-        result: Result<crate::dynamic::Outcome, NotAltered>,
-    ) {
-        let Some(Entry { state: State::Changing { zone, ask, is_dry, attempts }, .. }) =
-            self.asks.get(&number)
-        else {
-            return;
-        };
-        let (zone, is_dry) = (zone.clone(), *is_dry);
-        if self.asks.get(&number).is_some_and(|entry| entry.is_silent)
-            && !matches!(result, Err(NotAltered::OtherKeys))
-        {
-            return self.remove(around, number);
-        }
-        match result {
-            Ok(outcome) => {
-                tracing::debug!(zone = %zone, "zone {zone}: changed over the API, {} to {}", outcome.before, outcome.after);
-                let pieces = pieces_of(number, &zone, &outcome);
-                if let Some(entry) = self.asks.get_mut(&number) {
-                    entry.state = State::Ready(pieces, if is_dry { 200 } else { 204 });
-                    self.turns.push_back(number);
-                }
-            }
-            Err(NotAltered::OtherKeys) if *attempts < ATTEMPTS_MAX => {
-                let (ask, attempts) = (ask.clone(), attempts + 1);
-                if let Ok(ask) = Ask::read(&ask) {
-                    self.begin(around, keys, number, &ask, attempts);
-                }
-            }
-            Err(NotAltered::OtherKeys | NotAltered::NotNow) => self.refuse(around, number, &not_now()),
-            Err(NotAltered::Said { status, words, set }) => {
-                let no = match set {
-                    Some(set) => {
-                        let general = if status == 403 {
-                            "some RRsets are not for this key to change"
-                        } else {
-                            "some RRsets cannot be so"
-                        };
-                        No { faults: vec![(set, words)], ..No::new(status, general) }
-                    }
-                    None => No::new(status, words),
-                };
-                self.refuse(around, number, &no);
-            }
-        }
-    }
-
-    fn pinned(&mut self, around: &Around, number: u32, pinned: Option<Pinned>) {
-        let Some(entry) = self.asks.get_mut(&number) else {
-            return pinned
-                .into_iter()
-                .for_each(|pinned| drop(around.looks.push(Look::Unpin(pinned.zone), 0)));
-        };
-        let State::Pinning(wanted, with_dnssec) = &entry.state else { return };
-        let (wanted, is_silent) = ((wanted.clone(), *with_dnssec), entry.is_silent);
-        let Some(pinned) = pinned else {
-            return self.refuse(around, number, &No::new(404, NO_ZONE));
-        };
-        let (Some(controller), false) = (around.owner.upgrade(), is_silent) else {
-            drop(around.looks.push(Look::Unpin(pinned.zone), 0));
-            return self.remove(around, number);
-        };
-        let version = pinned.zone.version();
-        match Reading::new(number, pinned, wanted, |serial| controller.api.tag(version, serial)) {
-            Ok(reading) => {
-                (entry.state, entry.since) = (State::Reading(Box::new(reading)), Instant::now());
-                self.turns.push_back(number);
-            }
-            Err(zone) => {
-                drop(around.looks.push(Look::Unpin(zone), 0));
-                self.refuse(around, number, &not_now());
-            }
-        }
-    }
-
-    fn listed(&mut self, around: &Around, number: u32, listed: Listed) {
-        let Some(entry) = self.asks.get_mut(&number) else { return };
-        let State::Listing(listing) = &mut entry.state else { return };
-        listing.take(number, listed);
-        match entry.is_silent {
-            true => self.remove(around, number),
-            false => self.turns.push_back(number),
-        }
-    }
-
-    /// Makes one piece of what is told, if there is room and credit for one: each in its turn. Says whether there is more to do at once.
-    pub(super) fn tell_one(&mut self, around: &Around) -> bool {
-        if self.output.len() >= OUT_OCTETS_MAX {
-            return false;
-        }
-        for _ in 0..self.turns.len() {
-            let Some(number) = self.turns.pop_front() else { return false };
-            let Some(entry) = self.asks.get_mut(&number) else { continue };
-            let turn = match &mut entry.state {
-                State::Ready(pieces, status) if pieces.is_empty() => Turn::End(*status, None),
-                State::Listing(listing) if !listing.has_piece() => match listing.from {
-                    None => Turn::End(200, listing.cursor(around.start)),
-                    Some(_) if listing.is_looking => continue,
-                    Some(from) => {
-                        listing.is_looking = true;
-                        let of = Of { session: self.number, ask: number };
-                        let look = Look::List(of, from, listing.name.clone(), Arc::clone(&listing.key));
-                        self.look(around, number, look);
-                        return true;
-                    }
-                },
-                _ if entry.credit == 0 => {
-                    self.turns.push_back(number);
-                    continue;
-                }
-                State::Ready(pieces, _) => pieces.pop_front().map_or(Turn::Later, Turn::Piece),
-                State::Listing(listing) => listing.next().map_or(Turn::Later, Turn::Piece),
-                State::Reading(reading) => match reading.next() {
-                    Next::Piece(frame) => Turn::Piece(frame),
-                    Next::Later => Turn::Later,
-                    Next::End => Turn::End(200, None),
-                    Next::Cut => Turn::Cut,
-                },
-                _ => continue,
-            };
-            match turn {
-                Turn::Piece(frame) => {
-                    (entry.credit, entry.since) = (entry.credit - 1, Instant::now());
-                    if !entry.is_silent {
-                        self.output.extend_from_slice(&frame);
-                    }
-                    self.turns.push_back(number);
-                }
-                Turn::Later => self.turns.push_back(number),
-                Turn::End(status, next) => {
-                    let done = Done { status, retry_after: 0, is_cut: false, next, words: "" };
-                    self.done(around, number, &done);
-                }
-                Turn::Cut => self.refuse(around, number, &not_now()),
-            }
-            return true;
-        }
-        false
-    }
-
-    /// Ends what takes too long.
-    pub(super) fn look_at_time(&mut self, around: &Around) {
-        let late = |entry: &Entry| match &entry.state {
-            State::Changing { .. } => entry.since.elapsed() > CHANGE_WAIT && !entry.is_silent,
-            State::Listing(listing) if listing.is_looking => false,
-            State::Acting | State::Pinning(..) => false,
-            _ => entry.since.elapsed() > PIECE_WAIT,
-        };
-        let late: Vec<u32> =
-            self.asks.iter().filter(|(_, entry)| late(entry)).map(|(number, _)| *number).collect();
-        for number in late {
-            let is_changing =
-                self.asks.get(&number).is_some_and(|entry| matches!(entry.state, State::Changing { .. }));
-            if is_changing {
-                let words = "it is not known whether this is kept: the log of changes cannot be written";
-                let done = Done { status: 504, retry_after: 0, is_cut: false, next: None, words };
-                Answer::Done(done).write(number, &mut self.output);
-                // It has its place until that is known.
-                self.stop(around, number);
-            } else {
-                self.refuse(around, number, &No::new(408, "too slow"));
-            }
-        }
-    }
-
     /// Lets go of all that it has.
     pub(super) fn end(mut self, around: &Around) {
         let all: Vec<u32> = self.asks.keys().copied().collect();
         all.into_iter().for_each(|number| self.remove(around, number));
     }
-}
-
-/// What becomes of an ask in its turn.
-enum Turn {
-    Piece(Vec<u8>),
-    Later,
-    End(u16, Option<api::frame::Cursor>),
-    Cut,
 }
 
 fn full() -> No {
@@ -637,47 +407,6 @@ fn full() -> No {
 
 fn not_now() -> No {
     No::new(503, "nothing can be kept or told now: the log of changes, or the zone, is not ready")
-}
-
-/// What became of a zone, and what would change in it.
-fn pieces_of(number: u32, zone: &NameBuf, outcome: &crate::dynamic::Outcome) -> VecDeque<Vec<u8>> {
-    let crate::dynamic::Outcome { before, after, tag, would } = outcome;
-    let status = if would.is_some() { 200 } else { 204 };
-    let mut octets = Vec::new();
-    let is_done = would.is_none();
-    Outcome { zone, is_done, status, before: *before, after: *after, tag: *tag, words: "" }
-        .write(&mut octets);
-    let mut pieces: VecDeque<Vec<u8>> =
-        Run::read(&octets).and_then(|run| frame(number, Piece::Outcomes(run))).into_iter().collect();
-    if let Some(change) = would {
-        put_change(number, change, &mut pieces);
-    }
-    pieces
-}
-
-/// Records that go, then those that come, without SOA records that differ by their serial alone.
-fn put_change(number: u32, change: &Change, pieces: &mut VecDeque<Vec<u8>>) {
-    let mut sets = SetsBuf::default();
-    for (what, records) in [(What::Prune, change.removed()), (What::Extend, change.added())] {
-        let mut open: Option<(&wire::Name, u16)> = None;
-        for record in records.iter() {
-            let needed = record.owner.octets().len() + record.rdata.len() + 16;
-            if sets.octets() > 0 && sets.octets() + needed > REST_OCTETS_MAX {
-                sets.end();
-                pieces.extend(sets_frame(number, &std::mem::take(&mut sets)));
-                open = None;
-            }
-            if open != Some((record.owner, record.rtype)) {
-                sets.begin(record.owner, record.rtype, what, record.ttl);
-                open = Some((record.owner, record.rtype));
-            }
-            sets.record(record.rdata);
-        }
-        sets.end();
-    }
-    if sets.octets() > 0 {
-        pieces.extend(sets_frame(number, &sets));
-    }
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use super::once::{Once, WhyNot};
 use super::rounds::ZONE_TIME;
 use super::storing::{NotBased, STORE_PAUSE};
 use crate::api::{Key, words};
+use crate::settings::UpdateTerms;
 
 /// RRsets of a zone that are to be so.
 pub(crate) struct Alter {
@@ -168,16 +169,19 @@ impl Changer {
             return Turn::Over;
         };
         let name = alter.zone.clone();
-        if let Err(why) = self.may_be_altered(&name) {
-            alter.done.tell(Err(why));
-            return Turn::Over;
-        }
+        let terms = match self.terms_of_altered(&name) {
+            Ok(terms) => terms,
+            Err(why) => {
+                alter.done.tell(Err(why));
+                return Turn::Over;
+            }
+        };
         let waits = self.storing.is_awaited_by(&name).then_some(STORE_PAUSE);
         let left = self.pause_of(&name).saturating_sub(alter.since.elapsed());
         if let Some(pause) = waits.or((left > Duration::ZERO).then_some(left)) {
             return Turn::Later(alter, pause);
         }
-        let worked_out = self.work_out_alter(&name, &alter.key, zone.condition, zone.sets.iter());
+        let worked_out = self.work_out_alter(&name, (&alter.key, &terms), zone.condition, zone.sets.iter());
         let (before, change) = match worked_out {
             Ok(worked_out) => worked_out,
             Err(why) => {
@@ -198,13 +202,15 @@ impl Changer {
             return Turn::Over;
         };
         if is_dry {
-            let outcome = Outcome {
-                before,
-                after: change.serial_after(),
-                tag: self.tag(&name, Condition::Any),
-                would: Some(change),
+            // The tag is of the state that it was worked out over.
+            let after = change.serial_after();
+            let told = match self.settle_before_telling(&name) {
+                true => {
+                    Ok(Outcome { before, after, tag: self.tag(&name, Condition::Any), would: Some(change) })
+                }
+                false => Err(NotAltered::NotNow),
             };
-            alter.done.tell(Ok(outcome));
+            alter.done.tell(told);
             return Turn::Over;
         }
         match self.write_base(&name) {
@@ -218,8 +224,8 @@ impl Changer {
         Turn::Over
     }
 
-    /// Whether a zone can be changed now, by whomever.
-    fn may_be_altered(&mut self, name: &Name) -> Result<(), NotAltered> {
+    /// What holds for changes of a zone, if it can be changed now, by whomever.
+    fn terms_of_altered(&mut self, name: &Name) -> Result<UpdateTerms, NotAltered> {
         let controller = Arc::clone(&self.controller);
         if !controller.is_listed(name) {
             return Err(said(404, words::NO_ZONE));
@@ -233,7 +239,8 @@ impl Changer {
                 "this zone is transferred from others, or is a catalog: it is changed where it comes from",
             ));
         }
-        if controller.update_terms(name).policy.is_none() {
+        let terms = controller.update_terms(name);
+        if terms.policy.is_none() {
             return Err(said(
                 422,
                 "this zone has no `update-policy` in the settings, by which it could be changed",
@@ -252,18 +259,17 @@ impl Changer {
             self.say_full(name);
             return Err(NotAltered::NotNow);
         }
-        if self.end_age(name) { Ok(()) } else { Err(NotAltered::NotNow) }
+        if self.end_age(name) { Ok(terms) } else { Err(NotAltered::NotNow) }
     }
 
     /// Works out what changes over the newest state: the serial before, and the change, if there is one.
     fn work_out_alter<'a>(
         &mut self,
         name: &Name,
-        key: &Key,
+        (key, terms): (&Key, &UpdateTerms),
         condition: Condition,
         sets: impl Iterator<Item = Set<'a>>,
     ) -> Result<(u32, Option<Change>), NotAltered> {
-        let terms = self.controller.update_terms(name);
         let sets: Vec<Altered<'_>> = sets.map(words::altered).collect();
         let policy = terms.policy.as_deref().map(|policy| policy.of_api(key.name()));
         for (number, set) in sets.iter().enumerate() {

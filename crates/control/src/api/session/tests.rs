@@ -1,8 +1,8 @@
 use super::*;
 use crate::api::new_api_key;
-use crate::dynamic::{Outcome as Became, Queue};
+use crate::dynamic::{NotAltered, Outcome as Became, Queue};
 use crate::settings::Settings;
-use api::frame::{Asked, Facts, Part, Verbs, ZonesBuf};
+use api::frame::{Asked, Facts, Part, SetsBuf, Verbs, What, ZonesBuf};
 use api::tag::Condition;
 use std::path::Path;
 use wire::iana::rtype;
@@ -226,6 +226,15 @@ fn long_asks() {
     for part in asking.parts() {
         bed.say(4, &part).unwrap();
     }
-    assert!(matches!(bed.session.asks[&4].state, State::Changing { .. }) && bed.session.long_octets == 0);
+    assert!(
+        matches!(bed.session.asks[&4].state, State::Changing { .. }) && bed.session.long_octets > 200_000
+    );
+    // Its octets count until it is done.
+    bed.session.take(
+        &bed.around,
+        &bed.keys,
+        Event::Altered(Of { session: 1, ask: 4 }, Err(NotAltered::NotNow)),
+    );
+    assert_eq!((bed.told(), bed.session.long_octets), (vec!["4 503".to_owned()], 0));
     assert_eq!(bed.keys.find(secret.as_bytes(), 0).map(|key| key.verbs.has(Verbs::CHANGE)), Some(true));
 }

@@ -1,0 +1,155 @@
+//! What other threads have to tell of asks.
+
+use std::time::Instant;
+
+use api::frame::{Answer, Ask, Done};
+
+use super::change::pieces_of;
+use super::{ATTEMPTS_MAX, Around, Entry, Session, State, not_now, wall};
+use crate::api::Keys;
+use crate::api::inbox::Event;
+use crate::api::judge::{NO_KEY, No};
+use crate::api::look::{Listed, Look, Pinned};
+use crate::api::reading::Reading;
+use crate::api::words::NO_ZONE;
+use crate::dynamic::{NotAltered, Outcome};
+
+impl Session {
+    /// Takes what another thread has to tell of an ask.
+    pub(in crate::api) fn take(&mut self, around: &Around, keys: &Keys, event: Event) {
+        match event {
+            Event::Altered(of, result) if of.session == self.number => {
+                self.altered(around, keys, of.ask, result);
+            }
+            Event::Pinned(of, pinned) if of.session == self.number => self.pinned(around, of.ask, pinned),
+            Event::Pinned(_, Some(pinned)) => drop(around.looks.push(Look::Unpin(pinned.zone), 0)),
+            Event::Listed(of, listed) if of.session == self.number => self.listed(around, of.ask, listed),
+            Event::Acted(of, result) if of.session == self.number => match result {
+                Ok(words) => {
+                    let done = Done { status: 200, retry_after: 0, is_cut: false, next: None, words };
+                    self.done(around, of.ask, &done);
+                }
+                Err((status, words)) => self.refuse(around, of.ask, &No::new(status, words)),
+            },
+            Event::Keys(_) => self.look_at_keys(around, keys),
+            _ => {}
+        }
+    }
+
+    /// Ends what is told to keys that are none any more. What they change is looked at by who changes it.
+    fn look_at_keys(&mut self, around: &Around, keys: &Keys) {
+        let now = wall();
+        let is_gone = |entry: &Entry| {
+            let is_told = !matches!(entry.state, State::Changing { .. } | State::Long(..));
+            is_told && entry.key.as_ref().is_some_and(|key| keys.same(key, now).is_none())
+        };
+        let gone: Vec<u32> =
+            self.asks.iter().filter(|(_, entry)| is_gone(entry)).map(|(number, _)| *number).collect();
+        for number in gone {
+            let is_awaited = self.asks.get(&number).is_some_and(|entry| match &entry.state {
+                State::Pinning(..) | State::Acting => true,
+                State::Listing(listing) => listing.is_looking,
+                _ => false,
+            });
+            // What is awaited comes to nobody.
+            match is_awaited {
+                true => {
+                    let no = No::new(401, NO_KEY);
+                    let done = Done {
+                        status: no.status,
+                        retry_after: 0,
+                        is_cut: false,
+                        next: None,
+                        words: &no.words,
+                    };
+                    Answer::Done(done).write(number, &mut self.output);
+                    self.stop(around, number);
+                }
+                false => self.refuse(around, number, &No::new(401, NO_KEY)),
+            }
+        }
+    }
+
+    fn altered(&mut self, around: &Around, keys: &Keys, number: u32, result: Result<Outcome, NotAltered>) {
+        let Some(Entry { state: State::Changing { zone, ask, is_dry, attempts }, .. }) =
+            self.asks.get(&number)
+        else {
+            return;
+        };
+        let (zone, is_dry) = (zone.clone(), *is_dry);
+        if self.asks.get(&number).is_some_and(|entry| entry.is_silent)
+            && !matches!(result, Err(NotAltered::OtherKeys))
+        {
+            return self.remove(around, number);
+        }
+        match result {
+            Ok(outcome) => {
+                tracing::debug!(zone = %zone, "zone {zone}: changed over the API, {} to {}", outcome.before, outcome.after);
+                let pieces = pieces_of(number, &zone, &outcome);
+                if let Some(entry) = self.asks.get_mut(&number) {
+                    entry.state = State::Ready(pieces, if is_dry { 200 } else { 204 });
+                    self.turns.push_back(number);
+                }
+            }
+            Err(NotAltered::OtherKeys) if *attempts < ATTEMPTS_MAX => {
+                let (ask, attempts) = (ask.clone(), attempts + 1);
+                if let Ok(ask) = Ask::read(&ask) {
+                    self.begin(around, keys, number, &ask, attempts);
+                }
+            }
+            Err(NotAltered::OtherKeys | NotAltered::NotNow) => self.refuse(around, number, &not_now()),
+            Err(NotAltered::Said { status, words, set }) => {
+                let no = match set {
+                    Some(set) => {
+                        let general = if status == 403 {
+                            "some RRsets are not for this key to change"
+                        } else {
+                            "some RRsets cannot be so"
+                        };
+                        No { faults: vec![(set, words)], ..No::new(status, general) }
+                    }
+                    None => No::new(status, words),
+                };
+                self.refuse(around, number, &no);
+            }
+        }
+    }
+
+    fn pinned(&mut self, around: &Around, number: u32, pinned: Option<Pinned>) {
+        let Some(entry) = self.asks.get_mut(&number) else {
+            return pinned
+                .into_iter()
+                .for_each(|pinned| drop(around.looks.push(Look::Unpin(pinned.zone), 0)));
+        };
+        let State::Pinning(wanted, with_dnssec) = &entry.state else { return };
+        let (wanted, is_silent) = ((wanted.clone(), *with_dnssec), entry.is_silent);
+        let Some(pinned) = pinned else {
+            return self.refuse(around, number, &No::new(404, NO_ZONE));
+        };
+        let (Some(controller), false) = (around.owner.upgrade(), is_silent) else {
+            drop(around.looks.push(Look::Unpin(pinned.zone), 0));
+            return self.remove(around, number);
+        };
+        let version = pinned.zone.version();
+        match Reading::new(number, pinned, wanted, |serial| controller.api.tag(version, serial)) {
+            Ok(reading) => {
+                (entry.state, entry.since) = (State::Reading(Box::new(reading)), Instant::now());
+                self.turns.push_back(number);
+            }
+            Err(zone) => {
+                drop(around.looks.push(Look::Unpin(zone), 0));
+                self.refuse(around, number, &not_now());
+            }
+        }
+    }
+
+    fn listed(&mut self, around: &Around, number: u32, listed: Listed) {
+        let Some(entry) = self.asks.get_mut(&number) else { return };
+        let State::Listing(listing) = &mut entry.state else { return };
+        listing.take(number, listed);
+        match entry.is_silent {
+            true => self.remove(around, number),
+            false => self.turns.push_back(number),
+        }
+    }
+}
