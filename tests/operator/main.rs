@@ -1,5 +1,6 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
+mod api;
 mod catalogs;
 mod clients;
 mod control_socket;
