@@ -165,7 +165,8 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("[[") || line.starts_with("name") || line.starts_with("hash"))
             .collect();
-        let text = format!("{}\nzones = [\"*.x.\"]\n{more}\n", kept.join("\n"));
+        let text =
+            format!("[server]\npack-directory = \"p\"\n{}\nzones = [\"*.x.\"]\n{more}\n", kept.join("\n"));
         (Keys::of(&Settings::parse(Path::new("f"), &text).unwrap(), 1), secret)
     }
 

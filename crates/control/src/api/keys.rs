@@ -203,7 +203,7 @@ mod tests {
         assert!(key.name() == "acme" && keys.find(secret.as_bytes(), until).is_none());
         assert!(keys.find(b"", 0).is_none() && keys.find(&secret.as_bytes()[1..], 0).is_none());
         assert!(keys.same(&key, 0).is_some() && keys.same(&key, until).is_none());
-        let other = Settings::parse(Path::new("f"), &section.replace("\"read\"", "\"change\"")).unwrap();
+        let other = Settings::parse(Path::new("f"), &section.replace("\"read\"", "\"act\"")).unwrap();
         assert!(Keys::of(&other, 2).same(&key, 0).is_none() && Keys::default().same(&key, 0).is_none());
     }
 

@@ -104,6 +104,12 @@ impl Settings {
             for (key, item, text) in compile(key).err().unwrap_or_default() {
                 place.report(report, key, item, text);
             }
+            let changes = key.verbs.texts().iter().position(|word| &**word == "change");
+            if changes.is_some() && self.server.pack_directory.as_os_str().is_empty() {
+                let text =
+                    "expected `pack-directory` in [server] too, found none: what is changed is kept there";
+                place.report(report, "verbs", changes, text.into());
+            }
             if !names.insert(key.name.as_str()) {
                 place.report(
                     report,
@@ -213,6 +219,11 @@ mod tests {
                 "f:5:18",
                 "read",
             ),
+            (
+                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nverbs = [\"read\", \"change\"]",
+                "f:5:18",
+                "pack-directory",
+            ),
             ("[[api-key]]\nname = \"a\"\nhash = HASH", "f:1:1", "zones: expected a domain name"),
             (
                 "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nrules = [\"grant self\"]",
@@ -244,7 +255,7 @@ mod tests {
     fn keys_are_compiled() {
         let hash = format!("sha256:{}", "ab".repeat(32));
         let text = format!(
-            "[[api-key]]\nname = \"acme\"\nhash = \"{hash}\"\nverbs = [\"read\", \"change\"]\nzones = [\"*.x.\"]\n\
+            "[server]\npack-directory = \"p\"\n[[api-key]]\nname = \"acme\"\nhash = \"{hash}\"\nverbs = [\"read\", \"change\"]\nzones = [\"*.x.\"]\n\
              rules = [\"grant label _acme-challenge TXT\"]\nexpires = \"1970-01-03\"\n"
         );
         let keys = Settings::parse(Path::new("f"), &text).unwrap().compiled_api_keys();

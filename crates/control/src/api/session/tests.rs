@@ -28,7 +28,8 @@ impl Bed {
             .replace("zones = []", "zones = [\"*.x.\"]")
             .replace("rules = []", "rules = [\"grant zonesub\"]");
         let section = section.replace("\"read\"]", "\"read\", \"change\"]");
-        let keys = Keys::of(&Settings::parse(Path::new("f"), &section).unwrap(), 1);
+        let text = format!("[server]\npack-directory = \"p\"\n{section}");
+        let keys = Keys::of(&Settings::parse(Path::new("f"), &text).unwrap(), 1);
         Bed { session: Session::new(1, ours).unwrap(), child, around, keys, secret }
     }
 
