@@ -170,7 +170,7 @@ impl Draft<'_> {
                 Ends::Refused(refused) => Ends::Refused(Refused { set: Some(number), ..refused }),
                 damaged => damaged,
             };
-            places.push(self.alter_set(set, style).map_err(at)?);
+            places.push(self.alter_set(set, limits, style).map_err(at)?);
         }
         // Once all is done: what comes may need what goes.
         for (number, (set, place)) in sets.iter().zip(places).enumerate() {
@@ -181,7 +181,12 @@ impl Draft<'_> {
     }
 
     /// Does what one of them says; returns its place.
-    fn alter_set(&mut self, set: &Altered<'_>, style: (SerialStyle, u64)) -> Result<usize, Ends> {
+    fn alter_set(
+        &mut self,
+        set: &Altered<'_>,
+        limits: &Limits,
+        style: (SerialStyle, u64),
+    ) -> Result<usize, Ends> {
         let key = SortKey::of(set.owner);
         let Some(relative) = key.octets().strip_prefix(self.view().apex_key()) else {
             return Err(Fault::Why(Why::NotZone).into());
@@ -190,6 +195,13 @@ impl Draft<'_> {
         if set.rtype == rtype::SOA {
             self.alter_soa(place, set, style)?;
             return Ok(place);
+        }
+        // Before any of them is put in, which costs as many steps as there are already: looked at in the end it would be too late.
+        if matches!(set.what, What::Replace | What::Extend) {
+            let most = (limits.records_per_rrset as usize).max(self.set(place, id)?.records.len());
+            if set.rdatas.len() > most {
+                return Err(Fault::Why(Why::RRsetFull(limits.records_per_rrset)).into());
+            }
         }
         match set.what {
             What::Delete => self.clear(place, id)?,

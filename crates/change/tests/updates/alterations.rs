@@ -136,6 +136,11 @@ fn what_no_zone_can_have() {
     refused("prune @ 0 NS ns", 0, Fault::LastNs);
     refused("extend www 60 A 192.0.2.4|192.0.2.5", 0, Fault::Why(Why::RRsetFull(3)));
     refused("extend www 60 TXT a|b|c", 0, Fault::Why(Why::NameFull(4)));
+    // Too many are so before the first of them is put in, whatever else is wrong with them: one by one they would take the longer the more there are.
+    for what in ["replace", "extend"] {
+        refused(&format!("{what} c 60 CNAME a|b|c"), 0, Fault::NotTogether);
+        refused(&format!("{what} c 60 CNAME a|b|c|d"), 0, Fault::Why(Why::RRsetFull(3)));
+    }
 }
 
 #[test]
