@@ -119,6 +119,7 @@ async fn connection(stream: TcpStream, seat: Seat, shared: Rc<Shared>) {
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, WRITE_WAIT.as_millis() as u32);
     let mut over = shared.over.subscribe();
     let requests = Cell::new(0);
+    let seat = Rc::new(seat);
     let (seat, shared, requests) = (&seat, &shared, &requests);
     let service = service_fn(move |asked| async move {
         requests.set(requests.get() + 1);

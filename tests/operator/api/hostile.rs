@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::time::Duration;
 
 use zonda_tests::patience::await_that;
 
@@ -10,6 +11,9 @@ use super::{Bed, Fixture, SERVER, await_child, proc_file};
 
 /// Memory that these may cost the process: bodies of two megabytes, which are used again.
 const GROWTH_KIBIBYTES: u64 = 16 << 10;
+
+/// Connections that the process has for one client.
+const PLACES_A_CLIENT: usize = 64;
 
 fn memory(pid: u32) -> u64 {
     let status = proc_file(pid, "status");
@@ -280,13 +284,28 @@ fn slow_clients_keep_nobody_out() {
         slow.push(stream);
     }
     assert_eq!(fixture.get("/zones/a.test.", &bed.acme).status, 200);
-    // A list that nobody reads.
+    // Answers that nobody reads.
     for stream in &mut slow {
         let _ = stream.write_all(format!("{}\r\nX-API-Key: {}\r\n\r\n", fixture.at, bed.acme).as_bytes());
     }
     assert_eq!(fixture.get("/zones/a.test.", &bed.acme).status, 200);
     let open = std::fs::read_dir(format!("/proc/{child}/fd")).expect("descriptors").count();
     assert!(open < 128 + 40, "{open}");
+    drop(slow);
+    // Heads are there as a whole, of strangers whose bodies do not come.
+    let head = format!(
+        "PATCH {SERVER}/zones/a.test. HTTP/1.1\r\nHost: {}\r\nX-API-Key: none\r\nContent-Length: 100\r\n\r\n",
+        fixture.at
+    );
+    let slow: Vec<TcpStream> = (0..PLACES_A_CLIENT)
+        .filter_map(|_| {
+            let mut stream = TcpStream::connect(fixture.at).ok()?;
+            stream.write_all(head.as_bytes()).ok().map(|()| stream)
+        })
+        .collect();
+    // The process has read them by then, and waits 10 s for each body.
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(fixture.get("/zones/a.test.", &bed.acme).status, 200);
     drop(slow);
     await_that("an answer", || fixture.get("/zones", &bed.reader).status == 200);
     assert_eq!(fixture.child(), Some(child));

@@ -35,10 +35,13 @@ where
     let length = length(headers)?;
     if length > UNKNOWN_OCTETS_MAX {
         from.expect_known().await.map_err(Refusal::and_end)?;
+        from.complete();
     }
     let (mut zones, sets) = (ZonesBuf::default(), {
         let _room = Room::take(&from.shared.bodies, length)?;
         let body = read_body(body, length).await?;
+        // Before that it could be a stranger's, who sends slowly.
+        from.complete();
         read::patch(&body, BODY_OCTETS_MAX)?
     });
     zones.push(zone, condition, &sets);

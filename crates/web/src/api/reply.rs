@@ -7,14 +7,31 @@ use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Response, StatusCode};
 
+use super::request::Told;
 use super::stream::{Cut, Stream};
 
 const JSON: &str = "application/json";
 /// A zone as a text.
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What a reply consists of.
-pub(super) enum Body {
+/// What a reply consists of, and what is kept until it is told, or given up.
+pub(super) struct Body {
+    content: Content,
+    _told: Option<Told>,
+}
+
+impl Body {
+    fn of(content: Content) -> Body {
+        Body { content, _told: None }
+    }
+
+    /// Has this dropped with it.
+    pub(super) fn keep(&mut self, told: Told) {
+        self._told = Some(told);
+    }
+}
+
+enum Content {
     /// Octets, or nothing any more.
     Whole(Bytes),
     /// What comes from the server, piece by piece.
@@ -29,46 +46,46 @@ impl HttpBody for Body {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        match self.get_mut() {
-            Body::Whole(octets) if octets.is_empty() => Poll::Ready(None),
-            Body::Whole(octets) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(octets))))),
-            Body::Stream(stream) => {
+        match &mut self.get_mut().content {
+            Content::Whole(octets) if octets.is_empty() => Poll::Ready(None),
+            Content::Whole(octets) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(octets))))),
+            Content::Stream(stream) => {
                 stream.poll(context).map(|octets| octets.map(|octets| octets.map(Frame::data)))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Body::Whole(octets) if octets.is_empty())
+        matches!(&self.content, Content::Whole(octets) if octets.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Body::Whole(octets) => SizeHint::with_exact(octets.len() as u64),
-            Body::Stream(_) => SizeHint::default(),
+        match &self.content {
+            Content::Whole(octets) => SizeHint::with_exact(octets.len() as u64),
+            Content::Stream(_) => SizeHint::default(),
         }
     }
 }
 
 /// A reply of JSON.
 pub(super) fn json_of(status: StatusCode, text: Vec<u8>) -> Response<Body> {
-    respond(status, JSON, Body::Whole(text.into()))
+    respond(status, JSON, Content::Whole(text.into()))
 }
 
 /// A reply of JSON that comes piece by piece.
 pub(super) fn stream_of(content_type: Option<&'static str>, stream: Stream) -> Response<Body> {
-    respond(StatusCode::OK, content_type.unwrap_or(JSON), Body::Stream(Box::new(stream)))
+    respond(StatusCode::OK, content_type.unwrap_or(JSON), Content::Stream(Box::new(stream)))
 }
 
 /// A reply that says nothing but that it is done.
 pub(super) fn nothing() -> Response<Body> {
-    let mut response = respond(StatusCode::NO_CONTENT, JSON, Body::Whole(Bytes::new()));
+    let mut response = respond(StatusCode::NO_CONTENT, JSON, Content::Whole(Bytes::new()));
     response.headers_mut().remove(CONTENT_TYPE);
     response
 }
 
-fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
+fn respond(status: StatusCode, content_type: &'static str, content: Content) -> Response<Body> {
+    let mut response = Response::new(Body::of(content));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

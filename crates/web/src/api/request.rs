@@ -26,21 +26,30 @@ const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// Answers a request of a connection. `is_last`: there is to be none after it.
 pub(super) async fn answer<B>(
     request: HttpRequest<B>,
-    seat: &Seat,
+    seat: &Rc<Seat>,
     shared: &Rc<Shared>,
     is_last: bool,
 ) -> Response<Body>
 where
     B: hyper::body::Body<Data = hyper::body::Bytes> + Unpin,
 {
-    seat.complete(false);
     let reply = carry_out(request, seat, shared).await;
     let mut response = reply.unwrap_or_else(Refusal::response);
     if is_last {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    seat.idle();
+    // Until it is told as a whole its connection is in use.
+    response.body_mut().keep(Told(Rc::clone(seat)));
     response
+}
+
+/// While this is there a reply is being told.
+pub(super) struct Told(Rc<Seat>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.idle();
+    }
 }
 
 async fn carry_out<B>(
@@ -54,13 +63,14 @@ where
     let (parts, body) = request.into_parts();
     let head_of = HttpRequest::from_parts(parts, ());
     let (asked, key) = head::read(&head_of, &shared.names)?;
-    let from = Asker { shared, key, client: seat.client };
+    let from = Asker { shared, key, seat };
     if let Request::Change { zone, is_dry } = &asked {
         return change::patch(&from, zone, *is_dry, head_of.headers(), body).await;
     }
     if !body.is_end_stream() {
         return Err(Refusal::new(413, "expected no body").and_end());
     }
+    from.complete();
     match &asked {
         Request::Versions => from.who(write::versions).await,
         Request::Servers => from.who(|out| write::servers(PROGRAM, out)).await,
@@ -103,13 +113,18 @@ where
 pub(super) struct Asker<'r> {
     pub(super) shared: &'r Rc<Shared>,
     pub(super) key: &'r [u8],
-    pub(super) client: std::net::IpAddr,
+    seat: &'r Seat,
 }
 
 impl Asker<'_> {
+    /// All of the request is there, or so much that its key is known: nobody else takes the place of its connection.
+    pub(super) fn complete(&self) {
+        self.seat.complete(false);
+    }
+
     /// Asks, and waits for the first that the server says.
     pub(super) async fn hear(&self, asked: &Asked<'_>) -> Result<(Answering, Box<[u8]>), Refusal> {
-        let ask = Ask { key: self.key, address: self.client, asked: *asked };
+        let ask = Ask { key: self.key, address: self.seat.client, asked: *asked };
         let answering = self.shared.talk.ask(&ask);
         let mut answering = answering.ok_or_else(|| Refusal::new(413, "too much for one request"))?;
         match timeout(ANSWER_WAIT, answering.next()).await {
