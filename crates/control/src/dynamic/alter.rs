@@ -356,12 +356,17 @@ impl Changer {
         }
     }
 
-    /// Has what waits of a zone be written, as something is to be told that is true of it. False: it waits on, or the zone is another one.
+    /// Has what waits of a zone be written, as something is to be told that is true of its newest state. False: it waits on, was taken back, or the zone is another one.
     fn settle_before_telling(&mut self, name: &Name) -> bool {
+        let newest = |changer: &Changer| Some(changer.zones.get(name)?.newest_box().state());
+        let told_of = newest(self);
         if self.zones.get(name).is_some_and(|zone| zone.is_waiting()) {
             self.commit();
         }
-        self.zones.get(name).is_some_and(|zone| !zone.is_waiting())
+        // What waited and could not be written is gone: then nothing waits either.
+        told_of.is_some()
+            && newest(self) == told_of
+            && self.zones.get(name).is_some_and(|zone| !zone.is_waiting())
     }
 
     /// The tag of what is served of a zone, where there is a condition.
