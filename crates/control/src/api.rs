@@ -141,8 +141,15 @@ impl Api {
             std::thread::sleep(END_PAUSE);
         }
         drop(self.pipe.lock().take());
-        let process = self.process.lock().take();
-        if let Some(process) = process.filter(|_| !thread.is_finished()) {
+        if !thread.is_finished() {
+            self.kill();
+        }
+    }
+
+    /// Ends the process there is, which nobody is going to tell that it is to end.
+    fn kill(&self) {
+        drop(self.pipe.lock().take());
+        if let Some(process) = self.process.lock().take() {
             let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
         }
     }

@@ -9,7 +9,7 @@ use sync::Mailbox;
 use sync::mailbox::Wake;
 
 use super::Keys;
-use super::look::{Listed, Pinned};
+use super::look::{Listed, NotPinned, Pinned};
 use crate::dynamic::{NotAltered, Outcome};
 
 /// Which ask of which process.
@@ -27,8 +27,8 @@ pub(super) enum Event {
     Keys(Arc<Keys>),
     /// What became of a change.
     Altered(Of, Result<Outcome, NotAltered>),
-    /// A zone in a state that stays; `None`: there is none.
-    Pinned(Of, Option<Pinned>),
+    /// A zone in a state that stays.
+    Pinned(Of, Result<Pinned, NotPinned>),
     /// Zones of a list.
     Listed(Of, Listed),
     /// What was done at once, in words; the error: a status, and why not.

@@ -1,5 +1,6 @@
 //! An ask by its key: what it may do, before anything is looked at. What a key may not see is not there.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use api::frame::{Act, Ask, Asked, Part, Verbs};
@@ -93,6 +94,10 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             };
             let name = see(zone.name)?;
             may(Verbs::CHANGE, "change")?;
+            // What would go is told, and that is contents.
+            if is_dry {
+                may(Verbs::READ, "read, as a dry run does")?;
+            }
             look_at_sets(key, &zone)?;
             Task::Change { zone: name, is_dry }
         }
@@ -120,13 +125,20 @@ fn look_at_sets(key: &Key, zone: &api::frame::Zone<'_>) -> Result<(), No> {
     let mut wrong = No::new(422, "some RRsets cannot be so");
     let mut denied = No::new(403, "some RRsets are not for this key to change");
     let permission = key.policy.of_api(key.name());
+    let mut seen = HashSet::new();
     for (number, set) in zone.sets.iter().enumerate() {
         let set = altered(set);
+        let owner = SortKey::of(set.owner);
+        // The process has looked at it, whose word nothing hangs on.
+        if !seen.insert((Box::<[u8]>::from(owner.octets()), set.rtype)) {
+            add(&mut wrong, number, || "this RRset is there twice".to_owned());
+            continue;
+        }
         if let Err(fault) = check_form(zone.name, &set) {
             add(&mut wrong, number, || Fault::to_string(&fault));
             continue;
         }
-        let decision = permission.decide(SortKey::of(set.owner).octets(), set.rtype);
+        let decision = permission.decide(owner.octets(), set.rtype);
         if !decision.is_granted {
             add(&mut denied, number, || match decision.rule {
                 Some(rule) => format!("denied by rule {rule} of this key: {}", key.rule(rule)),
@@ -212,6 +224,16 @@ mod tests {
         // Form goes before rules: what no key may have changed is told as such.
         assert_eq!(change(&changes("a.x.", &[("w.b.x.", rtype::A), ("no.a.x.", rtype::A)]), by), 422);
         assert_eq!(change(&changes("a.x.", &[("w.a.x.", rtype::AAAA)]), by), 422);
+        assert_eq!(change(&changes("a.x.", &[("w.a.x.", rtype::A), ("W.a.x.", rtype::A)]), by), 422);
+        // What would change is contents: who may not read them has it done unseen.
+        let (blind, blind_key) = keys("verbs = \"change\"\nrules = [\"grant subdomain a.x. A\"]");
+        let run = |is_dry, by: (&Keys, &str)| {
+            status(by.0, by.1, Asked::Change { repeat: None, is_dry, zones: fine.zones() })
+        };
+        assert_eq!(
+            [run(false, (&blind, &blind_key)), run(true, (&blind, &blind_key)), run(true, by)],
+            [200, 403, 200]
+        );
         let mut two = changes("a.x.", &[("w.a.x.", rtype::A)]);
         two.push(&name("b.x."), Condition::None, &SetsBuf::default());
         assert_eq!(change(&two, by), 501);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use api::frame::Act;
 use wire::{Name, NameBuf, SortKey};
-use zone::catalog::{FIRST_SLOT, PinnedZone, SlotNumber, View};
+use zone::catalog::{FIRST_SLOT, PinRefused, PinnedZone, SlotNumber, View};
 
 use super::Key;
 use super::inbox::{Event, Inbox, Of};
@@ -38,6 +38,17 @@ pub(super) struct Pinned {
     pub(super) zone: PinnedZone,
     /// Whether it is another server's.
     pub(super) is_secondary: bool,
+}
+
+/// Why a zone is not pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotPinned {
+    /// There is no such zone.
+    Nothing,
+    /// There are as many pins as may be.
+    Full,
+    /// It is there, without data, or with such as cannot be read.
+    NotNow,
 }
 
 /// A zone as lists have it.
@@ -88,15 +99,22 @@ impl Controller {
         }
     }
 
-    fn pin_for_api(&self, seat: u8, name: &Name) -> Option<Pinned> {
+    fn pin_for_api(&self, seat: u8, name: &Name) -> Result<Pinned, NotPinned> {
         let (key, labels) = (SortKey::of(name), name.label_count());
         let client = IpAddr::V6(Ipv6Addr::from_bits(PINS_OF.to_bits() | u128::from(seat)));
         let zone = self.catalog.reader().with(|view| {
             let found = view.find(&key, labels).found;
             let is_it = !found.is_nothing() && usize::from(found.labels) == labels;
-            is_it.then(|| view.pin(&found, client).ok()).flatten()
+            if !is_it {
+                return Err(NotPinned::Nothing);
+            }
+            view.pin(&found, client).map_err(|refused| match refused {
+                PinRefused::Full | PinRefused::Client => NotPinned::Full,
+                // There is such a zone, whose data cannot be read.
+                PinRefused::Nothing | PinRefused::Absent(_) => NotPinned::NotNow,
+            })
         })?;
-        Some(Pinned { zone, is_secondary: self.is_secondary(name) })
+        Ok(Pinned { zone, is_secondary: self.is_secondary(name) })
     }
 
     fn list_one(&self, name: &Name) -> Listed {

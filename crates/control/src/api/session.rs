@@ -204,11 +204,14 @@ impl Session {
                 );
             }
             Said::Ask(ask) => {
-                self.enter(number)?;
-                self.begin(around, keys, number, &ask, 0);
+                if self.enter(number)? {
+                    self.begin(around, keys, number, &ask, 0);
+                }
             }
             Said::Long(octets) => {
-                self.enter(number)?;
+                if !self.enter(number)? {
+                    return Ok(());
+                }
                 if self.long_octets + octets > LONG_OCTETS_MAX {
                     self.refuse(around, number, &full());
                 } else if let Some(entry) = self.asks.get_mut(&number) {
@@ -231,16 +234,24 @@ impl Session {
         Ok(())
     }
 
-    /// A place for an ask. The error: there are more than may be, or it is there.
-    fn enter(&mut self, number: u32) -> Heard {
-        if self.asks.len() >= ASKS_MAX || self.asks.contains_key(&number) {
+    /// A place for an ask. False: there is none, as is told. The error: there are more than may be, or it is there.
+    fn enter(&mut self, number: u32) -> Result<bool, io::Error> {
+        if self.asks.contains_key(&number) {
             return Err(violation());
+        }
+        if self.asks.len() >= ASKS_MAX {
+            // Of those that it has given up it does not know when they end.
+            if self.asks.values().all(|entry| !entry.is_silent) {
+                return Err(violation());
+            }
+            self.say_done(number, &full());
+            return Ok(false);
         }
         let (key, state) = (None, State::Acting);
         let since = Instant::now();
         let entry = Entry { key, credit: 0, state, since, seat: None, long_octets: 0, is_silent: false };
         self.asks.insert(number, entry);
-        Ok(())
+        Ok(true)
     }
 
     fn take_part(&mut self, around: &Around, keys: &Keys, number: u32, part: &[u8]) -> Heard {
@@ -267,7 +278,7 @@ impl Session {
             Ok(judged) => judged,
             Err(no) => return self.refuse(around, number, &no),
         };
-        if !self.has_place(&key) {
+        if !self.has_place(&key) || (attempts == 0 && !self.has_long_place(number, &key)) {
             return self.refuse(around, number, &full());
         }
         let of = Of { session: self.number, ask: number };
@@ -330,6 +341,14 @@ impl Session {
         own < ASKS_MAX - self.asks.len() + 1
     }
 
+    /// The same of octets of long asks: those that a key has already are no more than are free. Whose an ask is is known once all of it is there.
+    fn has_long_place(&self, number: u32, key: &Key) -> bool {
+        let is_of = |entry: &&Entry| entry.key.as_ref().is_some_and(|other| other.hash == key.hash);
+        let own: usize = self.asks.values().filter(is_of).map(|entry| entry.long_octets).sum();
+        let is_long = self.asks.get(&number).is_some_and(|entry| entry.long_octets > 0);
+        !is_long || own <= LONG_OCTETS_MAX - self.long_octets
+    }
+
     fn seat(&mut self) -> Option<u8> {
         let seat = (0..READS_MAX).find(|seat| self.seats & 1 << seat == 0)?;
         self.seats |= 1 << seat;
@@ -385,13 +404,21 @@ impl Session {
             let faults = Run::read(&octets).and_then(|run| frame(number, Piece::Faults(run)));
             faults.into_iter().for_each(|frame| self.output.extend_from_slice(&frame));
         }
+        if !is_silent {
+            self.say_done(number, no);
+        }
+        self.remove(around, number);
+    }
+
+    /// Says that an ask is done, and why nothing comes of it.
+    fn say_done(&mut self, number: u32, no: &No) {
         let retry_after = match no.status {
             429 => FULL_RETRY,
             503 => NOT_NOW_RETRY,
             _ => 0,
         };
         let done = Done { status: no.status, retry_after, is_cut: false, next: None, words: &no.words };
-        self.done(around, number, &done);
+        Answer::Done(done).write(number, &mut self.output);
     }
 
     /// Lets go of all that it has.

@@ -86,6 +86,10 @@ fn start(owner: &Weak<Controller>, terms: &Terms) -> Option<io::Result<(Child, B
         *controller.api.process.lock() = process.handle();
         *controller.api.pipe.lock() = Some(pipe);
         controller.api.beat(Beat { is_well: true, is_ready: true, is_over: false });
+        // Who ends the server may have looked for a process before this one was there.
+        if controller.api.is_over() {
+            controller.api.kill();
+        }
         let begin: Begin = Box::new(move |number| Session::new(number, pair));
         (process, begin)
     });
@@ -99,7 +103,7 @@ fn wait(around: &Around, pause: Duration, keys: &mut Arc<Keys>) {
         for event in around.inbox.take() {
             match event {
                 Event::Keys(newer) => *keys = newer,
-                Event::Pinned(_, Some(pinned)) => drop(around.looks.push(look::Look::Unpin(pinned.zone), 0)),
+                Event::Pinned(_, Ok(pinned)) => drop(around.looks.push(look::Look::Unpin(pinned.zone), 0)),
                 Event::Over => return,
                 _ => {}
             }

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use api::frame::{Answer, Ask, Done};
+use api::frame::{Ask, Done};
 
 use super::change::pieces_of;
-use super::{ATTEMPTS_MAX, Around, Entry, Session, State, not_now, wall};
+use super::{ATTEMPTS_MAX, Around, Entry, Session, State, full, not_now, wall};
 use crate::api::Keys;
 use crate::api::inbox::Event;
 use crate::api::judge::{NO_KEY, No};
-use crate::api::look::{Listed, Look, Pinned};
+use crate::api::look::{Listed, Look, NotPinned, Pinned};
 use crate::api::reading::Reading;
 use crate::api::words::NO_ZONE;
 use crate::dynamic::{NotAltered, Outcome};
@@ -22,7 +22,7 @@ impl Session {
                 self.altered(around, keys, of.ask, result);
             }
             Event::Pinned(of, pinned) if of.session == self.number => self.pinned(around, of.ask, pinned),
-            Event::Pinned(_, Some(pinned)) => drop(around.looks.push(Look::Unpin(pinned.zone), 0)),
+            Event::Pinned(_, Ok(pinned)) => drop(around.looks.push(Look::Unpin(pinned.zone), 0)),
             Event::Listed(of, listed) if of.session == self.number => self.listed(around, of.ask, listed),
             Event::Acted(of, result) if of.session == self.number => match result {
                 Ok(words) => {
@@ -36,11 +36,12 @@ impl Session {
         }
     }
 
-    /// Ends what is told to keys that are none any more. What they change is looked at by who changes it.
+    /// Ends what is told to keys that are none any more. What they change is looked at by who changes it; what is changed is told as such.
     fn look_at_keys(&mut self, around: &Around, keys: &Keys) {
         let now = wall();
         let is_gone = |entry: &Entry| {
-            let is_told = !matches!(entry.state, State::Changing { .. } | State::Long(..));
+            let is_told =
+                !matches!(entry.state, State::Changing { .. } | State::Long(..) | State::Ready(_, 204));
             is_told && entry.key.as_ref().is_some_and(|key| keys.same(key, now).is_none())
         };
         let gone: Vec<u32> =
@@ -54,15 +55,7 @@ impl Session {
             // What is awaited comes to nobody.
             match is_awaited {
                 true => {
-                    let no = No::new(401, NO_KEY);
-                    let done = Done {
-                        status: no.status,
-                        retry_after: 0,
-                        is_cut: false,
-                        next: None,
-                        words: &no.words,
-                    };
-                    Answer::Done(done).write(number, &mut self.output);
+                    self.say_done(number, &No::new(401, NO_KEY));
                     self.stop(around, number);
                 }
                 false => self.refuse(around, number, &No::new(401, NO_KEY)),
@@ -115,7 +108,7 @@ impl Session {
         }
     }
 
-    fn pinned(&mut self, around: &Around, number: u32, pinned: Option<Pinned>) {
+    fn pinned(&mut self, around: &Around, number: u32, pinned: Result<Pinned, NotPinned>) {
         let Some(entry) = self.asks.get_mut(&number) else {
             return pinned
                 .into_iter()
@@ -123,8 +116,11 @@ impl Session {
         };
         let State::Pinning(wanted, with_dnssec) = &entry.state else { return };
         let (wanted, is_silent) = ((wanted.clone(), *with_dnssec), entry.is_silent);
-        let Some(pinned) = pinned else {
-            return self.refuse(around, number, &No::new(404, NO_ZONE));
+        let pinned = match pinned {
+            Ok(pinned) => pinned,
+            Err(NotPinned::Nothing) => return self.refuse(around, number, &No::new(404, NO_ZONE)),
+            Err(NotPinned::Full) => return self.refuse(around, number, &full()),
+            Err(NotPinned::NotNow) => return self.refuse(around, number, &not_now()),
         };
         let (Some(controller), false) = (around.owner.upgrade(), is_silent) else {
             drop(around.looks.push(Look::Unpin(pinned.zone), 0));

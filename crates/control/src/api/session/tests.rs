@@ -1,4 +1,5 @@
 use super::*;
+use crate::api::look::NotPinned;
 use crate::api::new_api_key;
 use crate::dynamic::{NotAltered, Outcome as Became, Queue};
 use crate::settings::Settings;
@@ -192,7 +193,11 @@ fn places_are_bounded() {
         bed.ask(number, Asked::Zone { zone: &zone, part: Part::Row, with_dnssec: false }).unwrap();
     }
     assert_eq!((bed.told().len(), bed.session.seats), (READS_MAX.into(), u32::MAX));
-    bed.session.take(&bed.around, &Keys::default(), Event::Pinned(Of { session: 1, ask: 0 }, None));
+    bed.session.take(
+        &bed.around,
+        &Keys::default(),
+        Event::Pinned(Of { session: 1, ask: 0 }, Err(NotPinned::Nothing)),
+    );
     assert_eq!((bed.told(), bed.session.seats), (vec!["0 404".to_owned()], u32::MAX - 1));
     let mut bed = Bed::new();
     let most = LONG_OCTETS_MAX / 2;
@@ -203,6 +208,38 @@ fn places_are_bounded() {
     bed.say(0, &Said::Stop).unwrap();
     bed.say(3, &Said::Long(most)).unwrap();
     assert_eq!((bed.told(), bed.session.long_octets), (vec!["3 more".to_owned()], LONG_OCTETS_MAX));
+}
+
+/// Of asks that it has given up the process does not know when they end: a table that is full of them is no fault of it.
+#[test]
+fn a_full_table() {
+    let fill = |bed: &mut Bed| {
+        let zones = change("a.x.", "w.a.x.");
+        for number in 0..ASKS_MAX as u32 / 2 {
+            bed.ask(number, Asked::Change { repeat: None, is_dry: false, zones: zones.zones() }).unwrap();
+        }
+        (ASKS_MAX as u32 / 2..ASKS_MAX as u32)
+            .for_each(|number| bed.say(number, &Said::Long(REST_OCTETS_MAX + 1)).unwrap());
+        assert_eq!(bed.session.asks.len(), ASKS_MAX);
+        bed.told();
+    };
+    let mut bed = Bed::new();
+    fill(&mut bed);
+    assert!(bed.ask(1000, Asked::Who).is_err());
+    let mut bed = Bed::new();
+    fill(&mut bed);
+    bed.say(0, &Said::Stop).unwrap();
+    bed.ask(1000, Asked::Who).unwrap();
+    bed.say(1001, &Said::Long(REST_OCTETS_MAX + 1)).unwrap();
+    assert_eq!(bed.told(), ["1000 429", "1001 429"]);
+    // The one that was given up is over: there is a place.
+    bed.session.take(
+        &bed.around,
+        &bed.keys,
+        Event::Altered(Of { session: 1, ask: 0 }, Err(NotAltered::NotNow)),
+    );
+    bed.say(1002, &Said::Long(REST_OCTETS_MAX + 1)).unwrap();
+    assert_eq!(bed.told(), ["1002 more"]);
 }
 
 /// An ask that is longer than a frame is one as soon as all of it is there.
