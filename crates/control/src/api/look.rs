@@ -1,8 +1,10 @@
 //! What takes locks that workers and others wait for: done by a thread of the usual priority, as one that lets others go before it may lose its processor with a lock in its hand.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use api::frame::Act;
 use wire::{Name, NameBuf, SortKey};
@@ -20,6 +22,11 @@ pub(super) const SLOTS_A_LOOK: u32 = 1000;
 
 /// Pins count by network: those of the API by these, one each, which are nobody's (RFC 6666).
 const PINS_OF: Ipv6Addr = Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0);
+
+/// How often one thing is done with one zone.
+const ACT_PAUSE: Duration = Duration::from_secs(1);
+/// Of so many it is known: who does more of different zones in a second has each done.
+const RECENT_MAX: usize = 1024;
 
 /// What is to be looked at.
 pub(super) enum Look {
@@ -75,16 +82,37 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Lo
     let looks: Looks = Arc::new(Queue::new());
     let queue = Arc::clone(&looks);
     std::thread::Builder::new().name("api-look".into()).spawn(move || {
+        let mut recent = Recent::default();
         while let Some(jobs) = queue.take(None) {
             let Some(controller) = owner.upgrade() else { return };
-            jobs.into_iter().for_each(|job| controller.look_for_api(job, &inbox));
+            jobs.into_iter().for_each(|job| controller.look_for_api(job, &inbox, &mut recent));
         }
     })?;
     Ok(looks)
 }
 
+/// What was done at once within the second before, which is not done again: each costs messages to others.
+#[derive(Default)]
+struct Recent(HashMap<(NameBuf, bool), (Instant, &'static str)>);
+
+impl Recent {
+    /// What was said of it.
+    fn done(&self, name: &NameBuf, act: Act) -> Option<&'static str> {
+        let (at, words) = self.0.get(&(name.clone(), act == Act::Notify))?;
+        (at.elapsed() < ACT_PAUSE).then_some(words)
+    }
+
+    /// It was done. What was so within the second keeps its time, or who goes on asking would never have it done.
+    fn note(&mut self, name: NameBuf, act: Act, words: &'static str) {
+        self.0.retain(|_, (at, _)| at.elapsed() < ACT_PAUSE);
+        if self.0.len() < RECENT_MAX {
+            self.0.entry((name, act == Act::Notify)).or_insert_with(|| (Instant::now(), words));
+        }
+    }
+}
+
 impl Controller {
-    fn look_for_api(&self, job: Look, inbox: &Inbox) {
+    fn look_for_api(&self, job: Look, inbox: &Inbox, recent: &mut Recent) {
         match job {
             Look::Pin(of, seat, name) => inbox.tell(Event::Pinned(of, self.pin_for_api(seat, &name))),
             Look::Unpin(zone) => drop(zone),
@@ -95,7 +123,13 @@ impl Controller {
                 };
                 inbox.tell(Event::Listed(of, listed));
             }
-            Look::Act(of, name, act) => inbox.tell(Event::Acted(of, self.act_for_api(&name, act))),
+            Look::Act(of, name, act) => {
+                let done = recent.done(&name, act).map_or_else(|| self.act_for_api(&name, act), Ok);
+                if let Ok(words) = done {
+                    recent.note(name, act, words);
+                }
+                inbox.tell(Event::Acted(of, done));
+            }
         }
     }
 
