@@ -72,6 +72,8 @@ pub enum Fault {
     LastNs,
     /// A zone has one SOA record, at its apex.
     OneSoa,
+    /// All of them together, with what there is of them, are more than one change may be.
+    TooMuch,
 }
 
 impl fmt::Display for Fault {
@@ -84,6 +86,7 @@ impl fmt::Display for Fault {
             Fault::BesideCname => "a CNAME record and other data cannot be at one name",
             Fault::NotTogether => "such records cannot be beside each other in one RRset",
             Fault::LastNs => "the zone would have no NS record at its apex",
+            Fault::TooMuch => "up to here more is to be read and changed than one request may: send several",
             Fault::OneSoa => "a zone has one SOA record, at its apex: it can be replaced, by one",
         })
     }
@@ -171,6 +174,9 @@ impl Draft<'_> {
                 damaged => damaged,
             };
             places.push(self.alter_set(set, limits, style).map_err(at)?);
+            if self.is_full() {
+                return Err(at(Fault::TooMuch.into()));
+            }
         }
         // Once all is done: what comes may need what goes.
         for (number, (set, place)) in sets.iter().zip(places).enumerate() {

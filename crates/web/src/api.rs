@@ -42,7 +42,7 @@ use crate::gate::Bounds;
 use crate::pair::Given;
 use crate::process::{Begun, Limits, begin, line};
 use crate::pulse::Pulse;
-use body::BODY_OCTETS_MAX;
+use body::ALL_OCTETS_MAX;
 use talk::Talk;
 
 /// Connections: a controller has one or two, and 64 in flight of one are measured. Each has one request at a time, so that there are as many asks at the most.
@@ -60,8 +60,8 @@ const REQUESTS_MAX: u32 = 10_000;
 /// How long octets that were sent may wait for a client that does not take them.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
 
-/// Memory: heads, pieces and frames of all connections, and bodies, four times the largest.
-const DATA_OCTETS_MAX: u64 = (64 << 20) + 4 * BODY_OCTETS_MAX as u64;
+/// Memory: heads, pieces and frames of all connections, and large requests, twice what all of them may have.
+const DATA_OCTETS_MAX: u64 = (64 << 20) + 2 * ALL_OCTETS_MAX as u64;
 
 /// A tenth of a processor that others want.
 const NICENESS: i32 = 10;
@@ -71,8 +71,8 @@ struct Shared {
     /// Names that a request may be for.
     names: Vec<String>,
     talk: Talk,
-    /// Octets of bodies that are being read.
-    bodies: Cell<usize>,
+    /// Octets of large requests that are under way.
+    bodies: Rc<Cell<usize>>,
     /// Whether the process is to end.
     over: watch::Sender<bool>,
 }
@@ -93,7 +93,7 @@ async fn run(pair: Pair, given: Given, is_confined: bool) -> io::Result<()> {
     if !is_confined {
         talk.say_unconfined();
     }
-    let shared = Rc::new(Shared { names: terms.names, talk: talk.clone(), bodies: Cell::new(0), over });
+    let shared = Rc::new(Shared { names: terms.names, talk: talk.clone(), bodies: Rc::default(), over });
     let door = Door::new(terms.allow, BOUNDS);
     let listeners: Vec<TcpListener> = listeners.into_iter().map(listener).collect::<io::Result<_>>()?;
     let of_each = Rc::clone(&shared);

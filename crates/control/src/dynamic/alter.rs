@@ -302,7 +302,8 @@ impl Changer {
         let mut draft = Draft::new(view).map_err(|_| damaged())?;
         if let Err(refused) = draft.alter(&sets, &terms.limits, (style, now)).map_err(|_| damaged())? {
             let alteration::Refused { set, fault } = refused;
-            return Err(NotAltered::Said { status: 422, words: fault.to_string(), set });
+            let status = if fault == alteration::Fault::TooMuch { 413 } else { 422 };
+            return Err(NotAltered::Said { status, words: fault.to_string(), set });
         }
         match draft.into_change(style, now) {
             Ok(change) => Ok((before, Some(change))),

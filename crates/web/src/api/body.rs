@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes};
@@ -17,8 +18,8 @@ pub(super) const BODY_OCTETS_MAX: usize = 2 << 20;
 /// What is read before it is known whether the key is one: strangers have so much of each of their connections.
 pub(super) const UNKNOWN_OCTETS_MAX: usize = 64 << 10;
 
-/// Octets of all bodies that are larger than that, at a time.
-const ALL_OCTETS_MAX: usize = 2 * BODY_OCTETS_MAX;
+/// Octets of all requests that are larger than that, and of what dry runs of them say, at a time.
+pub(super) const ALL_OCTETS_MAX: usize = 4 * BODY_OCTETS_MAX;
 
 /// How long a body may take, and each 64 KiB of it.
 const BODY_WAIT: Duration = Duration::from_secs(10);
@@ -34,26 +35,35 @@ pub(super) fn length(headers: &HeaderMap) -> Result<usize, Refusal> {
     }
 }
 
-/// Octets that are counted among those of all bodies as long as this lives.
-pub(super) struct Room<'c> {
-    all: &'c Cell<usize>,
+/// Octets that are counted among those of all requests as long as this lives.
+pub(super) struct Room {
+    all: Rc<Cell<usize>>,
     octets: usize,
 }
 
-impl<'c> Room<'c> {
+impl Room {
     /// Room for a body of this length.
-    pub(super) fn take(all: &'c Cell<usize>, length: usize) -> Result<Room<'c>, Refusal> {
-        // Smaller ones are bounded by the connections.
-        let octets = if length > UNKNOWN_OCTETS_MAX { length } else { 0 };
-        if all.get() + octets > ALL_OCTETS_MAX {
-            return Err(Refusal::new(429, "other large requests are being read").again_in(1).and_end());
+    pub(super) fn take(all: &Rc<Cell<usize>>, length: usize) -> Result<Room, Refusal> {
+        let mut room = Room { all: Rc::clone(all), octets: 0 };
+        room.grow(length).map_err(Refusal::and_end)?;
+        Ok(room)
+    }
+
+    /// Room for so much instead, if that is more.
+    pub(super) fn grow(&mut self, octets: usize) -> Result<(), Refusal> {
+        // Less is bounded by the connections.
+        let counted = if octets > UNKNOWN_OCTETS_MAX { octets } else { 0 };
+        let more = counted.saturating_sub(self.octets);
+        if self.all.get() + more > ALL_OCTETS_MAX {
+            return Err(Refusal::new(429, "other large requests are under way").again_in(1));
         }
-        all.set(all.get() + octets);
-        Ok(Room { all, octets })
+        self.all.set(self.all.get() + more);
+        self.octets += more;
+        Ok(())
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for Room {
     fn drop(&mut self) {
         self.all.set(self.all.get() - self.octets);
     }
@@ -108,12 +118,17 @@ mod tests {
     /// What strangers may send is not counted: their connections are.
     #[test]
     fn rooms() {
-        let all = Cell::new(0);
-        let small = Room::take(&all, UNKNOWN_OCTETS_MAX).ok().unwrap();
+        let all = Rc::new(Cell::new(0));
+        let mut small = Room::take(&all, UNKNOWN_OCTETS_MAX).ok().unwrap();
         assert_eq!(all.get(), 0);
-        let large: Vec<Room<'_>> = (0..2).map(|_| Room::take(&all, BODY_OCTETS_MAX).ok().unwrap()).collect();
+        let large: Vec<Room> = (0..4).map(|_| Room::take(&all, BODY_OCTETS_MAX).ok().unwrap()).collect();
         assert!(Room::take(&all, UNKNOWN_OCTETS_MAX + 1).is_err() && Room::take(&all, 1).is_ok());
-        drop((small, large));
+        assert!(small.grow(UNKNOWN_OCTETS_MAX + 1).is_err());
+        drop(large);
+        // What a dry run says counts as it grows, until it is told.
+        assert!(small.grow(UNKNOWN_OCTETS_MAX + 1).is_ok() && small.grow(UNKNOWN_OCTETS_MAX + 5).is_ok());
+        assert_eq!(all.get(), UNKNOWN_OCTETS_MAX + 5);
+        drop(small);
         assert_eq!(all.get(), 0);
     }
 }

@@ -9,7 +9,7 @@ use hyper::{Response, StatusCode};
 use wire::Name;
 use wire::iana::rtype;
 
-use super::body::{BODY_OCTETS_MAX, Room, UNKNOWN_OCTETS_MAX, length, read as read_body};
+use super::body::{ALL_OCTETS_MAX, BODY_OCTETS_MAX, Room, UNKNOWN_OCTETS_MAX, length, read as read_body};
 use super::head;
 use super::refusal::Refusal;
 use super::reply::{Body, json_of, nothing};
@@ -37,8 +37,9 @@ where
         from.expect_known().await.map_err(Refusal::and_end)?;
         from.complete();
     }
+    // Until it is answered: what the body says waits for the server, then what that says for the client.
+    let mut room = Room::take(&from.shared.bodies, length)?;
     let (mut zones, sets) = (ZonesBuf::default(), {
-        let _room = Room::take(&from.shared.bodies, length)?;
         let body = read_body(body, length).await?;
         // Before that it could be a stranger's, who sends slowly.
         from.complete();
@@ -47,9 +48,13 @@ where
     zones.push(zone, condition, &sets);
     let asked = Asked::Change { repeat: None, is_dry, zones: zones.zones() };
     let (answering, first) = from.hear(&asked).await?;
-    let heard = Heard::all(answering, first, &sets).await?;
+    let heard = Heard::all(answering, first, &sets, &mut room).await?;
     match is_dry {
-        true => Ok(json_of(StatusCode::OK, heard.dry)),
+        true => {
+            let mut response = json_of(StatusCode::OK, heard.dry);
+            response.body_mut().keep_room(room);
+            Ok(response)
+        }
         false => Ok(heard.reply()),
     }
 }
@@ -66,7 +71,12 @@ struct Heard {
 
 impl Heard {
     /// All that the server says. The error: the change is not made.
-    async fn all(mut answering: Answering, first: Box<[u8]>, sets: &SetsBuf) -> Result<Heard, Refusal> {
+    async fn all(
+        mut answering: Answering,
+        first: Box<[u8]>,
+        sets: &SetsBuf,
+        room: &mut Room,
+    ) -> Result<Heard, Refusal> {
         let (mut heard, mut outcomes, mut frame) = (Heard::default(), write::Outcomes::default(), first);
         loop {
             match answer(&frame) {
@@ -85,10 +95,10 @@ impl Heard {
                 Answer::Done(done) => return heard.end(outcomes, &done),
                 Answer::Piece(_) | Answer::More => {}
             }
-            // What a dry run says is bounded by what changes, and that by the body.
-            if heard.dry.len() > DRY_OCTETS_MAX {
+            if heard.dry.len() > ALL_OCTETS_MAX {
                 return Err(Refusal::new(413, "too much would change to be shown"));
             }
+            room.grow(heard.dry.len())?;
             answering.took_one();
             frame = answering.next().await.ok_or_else(Refusal::unknown)?;
         }
@@ -115,9 +125,6 @@ impl Heard {
         response
     }
 }
-
-/// Octets of what a dry run says: four times what a body has, whose records are told with more around them.
-const DRY_OCTETS_MAX: usize = 4 * BODY_OCTETS_MAX;
 
 /// What is wrong with an RRset, as what is wrong with bodies is told.
 fn words_of(fault: &Fault<'_>, sets: &SetsBuf) -> String {

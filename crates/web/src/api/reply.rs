@@ -7,8 +7,12 @@ use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Response, StatusCode};
 
+use super::body::Room;
 use super::request::Told;
 use super::stream::{Cut, Stream};
+
+/// What is told at a time of a reply: hyper takes the next part once this one is sent, and what is kept with the reply goes with the last.
+const PART_OCTETS: usize = 64 << 10;
 
 const JSON: &str = "application/json";
 /// A zone as a text.
@@ -18,16 +22,22 @@ pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) struct Body {
     content: Content,
     _told: Option<Told>,
+    _room: Option<Room>,
 }
 
 impl Body {
     fn of(content: Content) -> Body {
-        Body { content, _told: None }
+        Body { content, _told: None, _room: None }
     }
 
     /// Has this dropped with it.
     pub(super) fn keep(&mut self, told: Told) {
         self._told = Some(told);
+    }
+
+    /// The same of room for it.
+    pub(super) fn keep_room(&mut self, room: Room) {
+        self._room = Some(room);
     }
 }
 
@@ -48,7 +58,10 @@ impl HttpBody for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match &mut self.get_mut().content {
             Content::Whole(octets) if octets.is_empty() => Poll::Ready(None),
-            Content::Whole(octets) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(octets))))),
+            Content::Whole(octets) => {
+                let part = octets.split_to(octets.len().min(PART_OCTETS));
+                Poll::Ready(Some(Ok(Frame::data(part))))
+            }
             Content::Stream(stream) => {
                 stream.poll(context).map(|octets| octets.map(|octets| octets.map(Frame::data)))
             }
