@@ -12,7 +12,7 @@ use store::{Fault, Kind, Refusal, Version};
 use wire::iana::rtype;
 use zonefile::RecordBuf;
 
-use crate::postgres::Ended;
+use crate::ended::Ended;
 use crate::push::leads_on;
 
 /// Octets of a page in memory, about: some of them are little beside what the process may have (512 MiB), and many small zones fit.

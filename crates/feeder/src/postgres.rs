@@ -1,6 +1,5 @@
 //! A database of PostgreSQL as what is followed.
 
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use feed::address::Network;
@@ -11,6 +10,7 @@ use store::sqlite::snapshot::Head;
 use store::{Fault, Version};
 use wire::NameBuf;
 
+use crate::ended::Ended;
 use crate::page::{Page, ROWS_MAX};
 use crate::push::CHANGED_MAX;
 use crate::raise::raise;
@@ -243,25 +243,5 @@ impl Moment for PageMoment<'_> {
 
     fn may_lag(&self) -> bool {
         self.is_replica
-    }
-}
-
-/// Why records are not handed over any more.
-pub(crate) enum Ended {
-    Fault(Fault),
-    /// Nobody wants another one.
-    Enough,
-}
-
-impl From<Fault> for Ended {
-    fn from(fault: Fault) -> Ended {
-        Ended::Fault(fault)
-    }
-}
-
-impl Ended {
-    /// Whether there is to be another one.
-    fn of(flow: ControlFlow<()>) -> Result<(), Ended> {
-        if flow.is_break() { Err(Ended::Enough) } else { Ok(()) }
     }
 }

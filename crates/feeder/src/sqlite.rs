@@ -1,6 +1,5 @@
 //! A file of SQLite as what is followed.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use store::sqlite::snapshot::Head;
 use store::{Access, Fault, Meta, Snapshot, Store, Version};
 use wire::NameBuf;
 
+use crate::ended::Ended;
 use crate::raise::raise;
 use crate::watch::Watch;
 
@@ -125,26 +125,6 @@ impl Source for Sqlite {
 
 /// [`Snapshot`], whose methods hand on the errors of who takes records.
 struct SnapshotMoment<'s>(Snapshot<'s>);
-
-/// Why records are not handed over any more.
-enum Ended {
-    Fault(Fault),
-    /// Nobody wants another one.
-    Enough,
-}
-
-impl From<Fault> for Ended {
-    fn from(fault: Fault) -> Ended {
-        Ended::Fault(fault)
-    }
-}
-
-impl Ended {
-    /// Whether there is to be another one.
-    fn of(flow: ControlFlow<()>) -> Result<(), Ended> {
-        if flow.is_break() { Err(Ended::Enough) } else { Ok(()) }
-    }
-}
 
 /// What was read, where it was left at will too.
 fn read<T: Default>(read: Result<T, Ended>) -> Result<T, Fault> {
