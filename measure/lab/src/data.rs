@@ -182,6 +182,11 @@ fn each_line(path: &Path, mut take: impl FnMut(&[u8]) -> io::Result<bool>) -> Re
     }
 }
 
+/// Lines of a query file.
+pub fn queries(path: &Path) -> Result<u64, Error> {
+    records(path)
+}
+
 /// Records of a zone file with one in a line.
 fn records(path: &Path) -> Result<u64, Error> {
     let mut records = 0;

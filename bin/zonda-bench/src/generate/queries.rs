@@ -9,7 +9,7 @@ use std::{
 use bench::{
     Error,
     generate::{
-        alike, hits,
+        alike, every, hits,
         popularity::Skew,
         queries::{self, Flood, Mix},
         text::OUTPUT_OCTETS,
@@ -34,6 +34,7 @@ Examples:
   zonda-bench gen queries --zone root.zone --like root.txt --count 1000000 -o million.txt
   zonda-bench gen queries --zone bed/children/zones --hits 0.8 --count 1000000 -o hits-80.txt
   zonda-bench gen queries --zone bed/children/zones --kept -o settle.txt
+  zonda-bench gen queries --zone panel/zones --every -o all.txt
   zonda-bench gen queries --zone net.zone --flood 0.3 --victim example.net -o flood.txt
 Each line is NAME TYPE and, for zonda-bench load, words such as do or rd.")]
 pub struct Queries {
@@ -84,6 +85,9 @@ pub struct Queries {
     /// For the caching bed: each name that stays in a cache, once, by which it settles.
     #[arg(long, requires = "zone", conflicts_with_all = ["hits", "flood", "nxdomain", "origin", "count"])]
     kept: bool,
+    /// Each RRset, once, in the order of the files, which begin with $ORIGIN or have absolute names.
+    #[arg(long, requires = "zone", conflicts_with_all = ["hits", "kept", "like", "flood", "nxdomain", "origin", "count"])]
+    every: bool,
     /// Leave away the words after the type, for tools that stop at them.
     #[arg(long)]
     plain: bool,
@@ -180,6 +184,10 @@ fn from_zone(zone: &Path, options: &Queries, mut write: impl FnMut(Query)) -> Re
         let different =
             alike::from_recorded(&recorded, (zone, options.origin.as_deref()), wanted, &mut write)?;
         eprintln!("{different} different queries");
+        return Ok(());
+    }
+    if options.every {
+        every::rrset(zone, &mut write)?;
         return Ok(());
     }
     if options.kept {

@@ -10,7 +10,7 @@ use std::{
 use bench::{
     Error,
     generate::{
-        caching, dynamic, flat, hosting, net, registry, root,
+        caching, dynamic, flat, hosting, net, panel, registry, root,
         text::{Counts, Style},
     },
     labels,
@@ -60,6 +60,12 @@ Examples:
 Folders of more than 100,000 zones have their files in folders by the first two characters of their names."
     )]
     Hosting(Hosting),
+    /// Zones as a hosting panel writes them: some 124 records and 25.7 KB of text each.
+    #[command(after_help = "\
+Example:
+  zonda-bench gen zone panel --zones 140000 -o panel/                    3.6 GB of text
+Files and settings are those of many.")]
+    Panel(Panel),
     /// A zone for dynamic updates: 10,000 records and the mandatory ones.
     #[command(after_help = "Example:\n  zonda-bench gen zone dynamic -o dynamic.zone")]
     Dynamic(Dynamic),
@@ -98,7 +104,7 @@ pub enum Order {
 /// Options of all zones.
 #[derive(Args)]
 pub struct Common {
-    /// File (hosting, caching: folder) to write.
+    /// File (hosting, panel, caching: folder) to write.
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
     /// File of names whose labels are used first: one name a line, further columns ignored.
@@ -208,6 +214,16 @@ pub struct Hosting {
     records: Option<usize>,
 }
 
+/// Options of `panel`.
+#[derive(Args)]
+pub struct Panel {
+    #[command(flatten)]
+    common: Common,
+    /// Zones.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    zones: usize,
+}
+
 /// Options of `dynamic`.
 #[derive(Args)]
 pub struct Dynamic {
@@ -282,6 +298,7 @@ pub fn run(zone: Zone) -> Result<(), Error> {
         Zone::Com(options) => com(&options),
         Zone::NetLike(options) => net_like(&options),
         Zone::Hosting(options) => hosting(&options),
+        Zone::Panel(options) => panel(&options),
         Zone::Dynamic(options) => dynamic(&options),
         Zone::Flat(options) => flat(&options),
         Zone::Caching(options) => caching(&options),
@@ -372,6 +389,15 @@ fn hosting(options: &Hosting) -> Result<(), Error> {
     let labels = make_labels(options.zones, "--zones", &options.common)?;
     let spread = options.zones > FOLDER_MAX;
     let counts = hosting::write(&options.common.output, &labels, addresses, spread, options.common.seed)?;
+    eprintln!("{} zones", labels.count());
+    report(&counts);
+    Ok(())
+}
+
+fn panel(options: &Panel) -> Result<(), Error> {
+    let labels = make_labels(options.zones, "--zones", &options.common)?;
+    let spread = options.zones > FOLDER_MAX;
+    let counts = panel::write(&options.common.output, &labels, spread, options.common.seed)?;
     eprintln!("{} zones", labels.count());
     report(&counts);
     Ok(())

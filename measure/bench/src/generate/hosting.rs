@@ -25,6 +25,8 @@ const TTL_SECONDS: u32 = 3600;
 const COMMON_HOSTS: [&str; 8] = ["www", "mail", "ftp", "smtp", "imap", "webmail", "shop", "blog"];
 /// Where the zones are registered.
 const PARENTS: [&str; 3] = ["com", "net", "org"];
+/// Random streams of zones have numbers from here on.
+pub const FIRST_PART: u64 = 10_000;
 
 /// Writes one zone for each label with `addresses` hosts below the folder; returns the sum of all counts.
 ///
@@ -40,16 +42,20 @@ pub fn write(
     let mut settings = Settings::begin(folder, spread)?;
     let mut total = Counts::default();
     for index in 0..labels.count() {
-        let apex =
-            format!("{}.{}.", String::from_utf8_lossy(labels.label(index)), PARENTS[index % PARENTS.len()]);
+        let apex = apex(labels, index);
         let path = settings.zone(&apex)?;
         let output = BufWriter::new(File::create(&path).map_err(error::file(&path, "create"))?);
-        let random = Random::part(seed, 10_000 + index as u64);
+        let random = Random::part(seed, FIRST_PART + index as u64);
         let counts = write_zone(output, &apex, addresses, 1, random).map_err(error::file(&path, "write"))?;
         total.add(&counts);
     }
     settings.end()?;
     Ok(total)
+}
+
+/// The apex of a zone, with final dot.
+pub fn apex(labels: &Labels, index: usize) -> String {
+    format!("{}.{}.", String::from_utf8_lossy(labels.label(index)), PARENTS[index % PARENTS.len()])
 }
 
 /// One zone: SOA with `serial`, two name servers of the company, `addresses` hosts with an A each.

@@ -7,7 +7,7 @@ use wire::NameBuf;
 use zone::check::{self, Severity};
 
 use super::{
-    caching, dynamic, flat, hosting, net,
+    caching, dynamic, flat, hosting, net, panel,
     queries::{self, Mix},
     registry, root,
     slice::{self, Range},
@@ -107,6 +107,8 @@ fn same_seed_same_octets() {
     let few = labels::make(5, None, 1).unwrap();
     hosting::write(&folder.path().join("many"), &few, 5, false, 1).unwrap();
     take("many", &folder_octets(&folder.path().join("many")));
+    panel::write(&folder.path().join("panel"), &few, false, 1).unwrap();
+    take("panel", &folder_octets(&folder.path().join("panel")));
     let bed = caching::Bed {
         origin: "bed.example.".to_owned(),
         hosts: 10,
@@ -140,7 +142,7 @@ fn same_seed_same_octets() {
     assert_eq!(sums, EXPECTED, "{sums:#?}");
 }
 
-const EXPECTED: [&str; 12] = [
+const EXPECTED: [&str; 13] = [
     "root-like 083fd70e094c8e8b",
     "net 7ca9883b4a54d72a",
     "com 2790acb5323f94f0",
@@ -148,6 +150,7 @@ const EXPECTED: [&str; 12] = [
     "flat 4f2e3254b6a1647c",
     "dynamic 2d90b27b18254e6b",
     "many 8c110adbe1e8afea",
+    "panel 3357450cbbc740bf",
     "caching 6eded81d8e5f4ea3",
     "queries 73b6e7784d996ac2",
     "f-root 232226152b7807b5",

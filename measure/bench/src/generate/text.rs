@@ -130,6 +130,11 @@ impl<W: Write> ZoneText<W> {
         self.close()
     }
 
+    /// A line that says nothing to servers.
+    pub fn comment(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.output, "; {text}")
+    }
+
     /// Ends the zone; returns the counts.
     pub fn end(mut self) -> io::Result<Counts> {
         self.output.flush()?;

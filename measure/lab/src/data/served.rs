@@ -32,12 +32,14 @@ impl Store<'_> {
         let queries = match &recorded {
             Some(repository) if case.recorded => self.recorded(repository)?,
             Some(repository) => self.alike(repository, count)?,
+            None if case.every => self.made(&format!("{base}-every.queries"), |to| self.every(&zones, to))?,
             None => self.made(&format!("{drawn}.queries"), |to| self.draw(case, effort, &zones, to))?,
         };
         let queries = self.with_edns(case, queries)?;
         source += &match (&recorded, case.recorded) {
             (Some(_), true) => ", recorded queries".to_owned(),
             (Some(_), false) => format!(", {count} different queries like recorded ones"),
+            (None, _) if case.every => ", a query for each RRset".to_owned(),
             (None, _) => ", drawn queries".to_owned(),
         };
         Ok(Set { zones, queries, source })
@@ -85,6 +87,7 @@ impl Store<'_> {
             ZoneKind::Many | ZoneKind::Caching | ZoneKind::Internet => {
                 return self.many(case, (case.size as f64 * effort.scale) as usize);
             }
+            ZoneKind::Panel => return self.panel((case.size as f64 * effort.scale) as usize),
         };
         let (path, source) = match repository {
             Some(repository) => (repository.join(ROOT_ZONE), "the root zone of the repository".to_owned()),
@@ -114,6 +117,17 @@ impl Store<'_> {
         ))
     }
 
+    fn panel(&self, zones: usize) -> Result<(Zones, String, String), Error> {
+        let zones = zones.max(2).to_string();
+        let base = format!("panel-{zones}");
+        let options = ["panel", "--zones", &zones];
+        let folder = self.made(&base, |to| self.generate(&options, to))?;
+        let list = listed(&folder)?;
+        let records = list.iter().map(|(_, path)| records(path)).sum::<Result<u64, Error>>()?;
+        let zones = Zones { list, records, names: names(&folder), ..Zones::default() };
+        Ok((zones, base, format!("generated: gen zone {}", options.join(" "))))
+    }
+
     /// Updates for these zones, each of which holds once, in the order of the file: names are added to one zone after the other,
     /// and every second update takes away what was added before; in a single zone such as it holds by itself.
     pub fn updates(&self, zones: &Zones, count: usize) -> Result<PathBuf, Error> {
@@ -132,12 +146,7 @@ impl Store<'_> {
     }
 
     fn draw(&self, case: &Case, effort: &Effort, zones: &Zones, to: &Path) -> Result<(), Error> {
-        let (_, first) = zones.list.first().ok_or(Error::Nobody)?;
-        // Many zones lie in one folder, or one level below it.
-        let place = match case.zone {
-            ZoneKind::Many => first.ancestors().find(|folder| folder.ends_with("zones")).unwrap_or(first),
-            _ => first,
-        };
+        let place = place(case.zone, zones)?;
         let [bench, place, to] = [self.bench, place, to].map(|path| path.display().to_string());
         let numbers = [effort.queries.to_string(), case.nxdomain.to_string(), case.below.to_string()];
         let mut command = words(&[&bench, "gen", "queries", "--zone", &place, "-o", &to]);
@@ -147,6 +156,22 @@ impl Store<'_> {
         }
         self.run(&command).map(drop)
     }
+
+    fn every(&self, zones: &Zones, to: &Path) -> Result<(), Error> {
+        let place = place(ZoneKind::Many, zones)?;
+        let [bench, place, to] = [self.bench, place, to].map(|path| path.display().to_string());
+        self.run(&words(&[&bench, "gen", "queries", "--zone", &place, "--every", "-o", &to])).map(drop)
+    }
+}
+
+/// The file of the zone, or the folder of many, whose files are in it or some levels below.
+fn place(kind: ZoneKind, zones: &Zones) -> Result<&Path, Error> {
+    let (_, first) = zones.list.first().ok_or(Error::Nobody)?;
+    let folder = || first.ancestors().find(|folder| folder.ends_with("zones"));
+    Ok(match kind {
+        ZoneKind::Many | ZoneKind::Panel => folder().unwrap_or(first),
+        _ => first,
+    })
 }
 
 /// Updates for many zones in turn.

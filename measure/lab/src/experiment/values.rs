@@ -113,6 +113,11 @@ impl Values {
         self.by.get(&(contender.to_owned(), at.to_owned())).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether anybody has a value at a place.
+    pub fn is_at(&self, at: &str) -> bool {
+        self.order.iter().any(|(_, place)| place == at)
+    }
+
     /// What is known of each of them.
     pub fn marks(&self, contender: &str, at: &str) -> &[Mark] {
         self.marks.get(&(contender.to_owned(), at.to_owned())).map_or(&[], Vec::as_slice)

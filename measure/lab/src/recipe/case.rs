@@ -10,7 +10,7 @@ pub struct Case {
     pub name: String,
     /// Kind of the zone or zones.
     pub zone: ZoneKind,
-    /// Records (net), zones (many), hosts (flat), delegations (com), children (caching), names that are asked for (internet) at scale 1; the root zone is as it is.
+    /// Records (net), zones (many, panel), hosts (flat), delegations (com), children (caching), names that are asked for (internet) at scale 1; the root zone is as it is.
     #[serde(default)]
     pub size: usize,
     /// Records of each of many zones, SOA and NS included.
@@ -28,6 +28,9 @@ pub struct Case {
     /// Share of names that do not exist, of queries drawn from the zone.
     #[serde(default = "nxdomain")]
     pub nxdomain: f64,
+    /// A query for each RRset instead, once, for `measure = "start"`: memory is read again after all of them.
+    #[serde(default)]
+    pub every: bool,
     /// Share of queries for names below an owner, of queries drawn from the zone.
     #[serde(default)]
     pub below: f64,
@@ -81,6 +84,8 @@ pub enum ZoneKind {
     Net,
     /// Many small zones.
     Many,
+    /// Zones as a hosting panel writes them, with services, mail and subdomains.
+    Panel,
     /// One zone of many hosts with an address each.
     Flat,
     /// A com zone of today.

@@ -75,6 +75,8 @@ const ZONE: f64 = 6e-5;
 /// Of such a load, what Zonda takes from text, and from packs.
 const OWN_LOAD: f64 = 0.25;
 const PACKS_LOAD: f64 = 0.1;
+/// What it takes to ask for the RRset of a record once.
+const TOUCHED: f64 = 1e-5;
 /// What a name takes whom to ask for it is not known of: two to four round trips of 20 ms.
 const NAME_SECONDS: f64 = 0.05;
 /// What it takes to see that a resolver asks nothing more, before and after.
@@ -187,13 +189,19 @@ impl Recipe {
     fn starts(&self, effort: &Effort) -> f64 {
         let own = |name: &Name| matches!(name, Name::Zonda | Name::Before);
         let of_case = |case: &super::Case| {
-            let zones = if case.zone == ZoneKind::Many { case.size as f64 * effort.scale } else { 1.0 };
+            let zones = match case.zone {
+                ZoneKind::Many | ZoneKind::Panel => case.size as f64 * effort.scale,
+                _ => 1.0,
+            };
             // Loads of zones are bound by files where zones are small.
             let load = START + RESTED + records(case, effort) * RECORD + zones * ZONE;
             let more = self.contenders.iter().filter(|name| own(name)).count() as f64;
             let few = effort.runs.min(effort.peer_runs) as f64;
             let peers = self.contenders.len() as f64 - more;
-            more * (effort.runs as f64 * (OWN_LOAD + PACKS_LOAD) + OWN_LOAD) * load + peers * few * load
+            let touch = if case.every { records(case, effort) * TOUCHED } else { 0.0 };
+            (peers + 2.0 * more) * touch
+                + more * (effort.runs as f64 * (OWN_LOAD + PACKS_LOAD) + OWN_LOAD) * load
+                + peers * few * load
         };
         self.cases.iter().map(of_case).sum()
     }
@@ -343,6 +351,7 @@ fn records(case: &super::Case, effort: &Effort) -> f64 {
     match case.zone {
         ZoneKind::Root => 25_000.0,
         ZoneKind::Many => size * case.records_each as f64,
+        ZoneKind::Panel => size * 124.0,
         ZoneKind::Caching => size * 203.0,
         ZoneKind::Internet => size * 5.0,
         // With signatures: each delegation has a signed NSEC3 record.

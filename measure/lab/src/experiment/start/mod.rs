@@ -1,10 +1,12 @@
 //! Start: from exec to the first answer, asked every millisecond, and on until the server is at rest; memory then. Zonda from text and, in rows of its
-//! own, from packs: a pack of all zones made before; of very many zones a folder of packs that it makes itself at its first start.
+//! own, from packs: a pack of all zones made before; of very many zones a folder of packs that it makes itself at its first start. Where a case wants it,
+//! each is asked for every RRset after its first start, and memory is read once more.
 //!
 //! Files are in the page cache for all.
 
 mod packs;
 mod rest;
+mod touch;
 
 use std::{
     fs::File,
@@ -22,7 +24,14 @@ use super::{
     Lab, Mark, Rounds, Subject, interval_text, table,
     validity::{self, Judged, Made},
 };
-use crate::{Error, data::Zones, error, record::Figure, statistics};
+use crate::{
+    Error,
+    data::{Set, Zones},
+    error,
+    recipe::Case,
+    record::Figure,
+    statistics,
+};
 
 /// How often is asked.
 const ASK_EVERY: Duration = Duration::from_millis(1);
@@ -41,7 +50,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         starts.extend(packs::kinds(lab, &set.zones)?);
         labels.extend(starts.iter().map(|(subject, _)| subject.label.clone()));
         starts.iter().try_for_each(|(_, kind)| warm(&set.zones, kind))?;
-        measure(lab, &case.name, &set.zones, &mut starts, &mut found)?;
+        measure(lab, &case, &set, &mut starts, &mut found)?;
     }
     if lab.record.raw.is_empty() {
         return Err(Error::Nobody);
@@ -53,11 +62,12 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
 
 fn measure(
     lab: &mut Lab,
-    at: &str,
-    zones: &Zones,
+    case: &Case,
+    set: &Set,
     starts: &mut Vec<(Subject, Kind)>,
     found: &mut Found,
 ) -> Result<(), Error> {
+    let at = case.name.as_str();
     let (began, mut rounds) = (Instant::now(), Rounds::new(lab.effort.runs));
     let mut order = Random::new(SEED);
     while let Some(run) = rounds.next(lab) {
@@ -71,7 +81,8 @@ fn measure(
                 continue;
             }
             let label = format!("start {run}, {}, {at}", subject.label);
-            match validity::judged(lab, &label, |lab| start(lab, at, zones, subject, kind)) {
+            let queries = (case.every && run == 1).then_some(set.queries.as_path());
+            match validity::judged(lab, &label, |lab| start(lab, at, &set.zones, queries, (subject, kind))) {
                 Ok(Some(Judged { value, conditions })) => {
                     found.push(&subject.label, at, &value, run, &conditions);
                 }
@@ -89,13 +100,13 @@ fn measure(
     Ok(())
 }
 
-/// One start.
+/// One start; `queries`: what is asked after it.
 fn start(
     lab: &mut Lab,
     at: &str,
     zones: &Zones,
-    subject: &Subject,
-    kind: &Kind,
+    queries: Option<&Path>,
+    (subject, kind): (&Subject, &Kind),
 ) -> Result<Made<rest::Started>, Error> {
     if zones.list.len() <= packs::WORDS_MAX {
         warm(zones, kind)?;
@@ -103,12 +114,19 @@ fn start(
     let mut server = lab.launch(subject, zones, kind.packs())?;
     let seconds = lab.effort.load_seconds;
     let answered = server.wait(&lab.bed, &zones.question(), seconds, ASK_EVERY, &lab.stop)?;
-    let value = rest::follow(lab, &server, answered)?;
+    let mut value = rest::follow(lab, &server, answered)?;
+    let mut outcome = Value::Null;
+    if let Some(queries) = queries {
+        let touched = touch::all(lab, &mut server, queries)?;
+        (value.touched, outcome) = (Some(touched.pss), touched.outcome);
+    }
     let raw = json!({
         "start_of": subject.label, "at": at, "seconds": value.first, "cpu_seconds": value.first_cpu,
         "rest_seconds": value.rest, "rest_cpu_seconds": value.rest_cpu, "pss": value.pss, "peak_resident": value.peak,
+        "touched_pss": value.touched, "touched_by": outcome,
     });
-    Ok(Made { value, raw, outcome: Value::Null, answers_all: false })
+    let answers_all = !outcome.is_null();
+    Ok(Made { value, raw, outcome, answers_all })
 }
 
 /// Reads the files once, so that no start has to wait for the disk. Very many are read before the first start alone: it takes longer
@@ -148,16 +166,24 @@ fn report(lab: &mut Lab, places: &[String], found: &Found) {
             row.extend(seconds.map(|values| format!("{:.3}", statistics::median(values.of(who, at)))));
             let mebibytes = |octets: f64| format!("{:.1}", octets / f64::from(1 << 20));
             row.extend(octets.map(|values| mebibytes(statistics::median(values.of(who, at)))));
+            if let Some(&touched) = found.touched.of(who, at).first() {
+                row.push(format!("{}{}", found.touched.known(who, at).sign(), mebibytes(touched)));
+            }
             row
         };
-        let columns = ["server", "answers s", "CPU s", "at rest s", "CPU s ", "PSS MiB", "peak MiB"];
-        let note = "Medians. At rest: it used less than a tenth of a core for a second; the time is that before this second. PSS: at rest. Peak: the most that was resident \
-                    at a time, pages that several processes share in full.";
+        let mut columns = vec!["server", "answers s", "CPU s", "at rest s", "CPU s ", "PSS MiB", "peak MiB"];
+        let mut note = "Medians. At rest: it used less than a tenth of a core for a second; the time is that before this second. PSS: at rest. Peak: the most that was resident \
+                    at a time, pages that several processes share in full."
+            .to_owned();
+        if found.touched.is_at(at) {
+            columns.push("touched MiB");
+            note += " Touched: PSS after each RRset was asked for, of the first start.";
+        }
         lab.record.tables.push(table(
             &format!("{at}: to rest"),
             &columns,
             of_place().map(row).collect(),
-            note,
+            &note,
         ));
     }
     lab.record.figures.extend(figures);
@@ -167,6 +193,7 @@ fn report(lab: &mut Lab, places: &[String], found: &Found) {
         (&found.rest_cpu, "CPU to rest", "s"),
         (&found.pss, "PSS at rest", "octets"),
         (&found.peak, "peak resident", "octets"),
+        (&found.touched, "PSS after each RRset was asked for", "octets"),
     ] {
         lab.record.figures.extend(values.figures(metric, unit, false));
     }

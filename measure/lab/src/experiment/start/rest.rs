@@ -9,6 +9,7 @@ use crate::{
     Error,
     contender::Server,
     experiment::{Lab, Values, validity::Conditions},
+    known::Known,
 };
 
 /// How often its processor time is looked at, in ticks of 10 ms: with a finer look one tick would be work. Finer counts leave out threads that have ended, as those do
@@ -34,6 +35,8 @@ pub struct Started {
     pub pss: f64,
     /// The most that its processes had in memory, shared pages in full, octets.
     pub peak: f64,
+    /// Proportional set size after each RRset was asked for, where it was.
+    pub touched: Option<f64>,
 }
 
 /// Follows a server that has just answered for the first time.
@@ -58,6 +61,7 @@ pub fn follow(lab: &Lab, server: &Server, answered: Instant) -> Result<Started, 
         rest_cpu,
         pss: server.process.pss() as f64,
         peak: server.process.peak_resident() as f64,
+        touched: None,
     })
 }
 
@@ -76,18 +80,21 @@ pub struct Found {
     pub rest_cpu: Values,
     pub pss: Values,
     pub peak: Values,
+    pub touched: Values,
 }
 
 impl Found {
     /// Puts servers into this order; they came in that of the first round.
     pub fn arrange(&mut self, labels: &[String]) {
-        let Found { first, first_cpu, rest, rest_cpu, pss, peak } = self;
-        [first, first_cpu, rest, rest_cpu, pss, peak].into_iter().for_each(|values| values.arrange(labels));
+        let Found { first, first_cpu, rest, rest_cpu, pss, peak, touched } = self;
+        [first, first_cpu, rest, rest_cpu, pss, peak, touched]
+            .into_iter()
+            .for_each(|values| values.arrange(labels));
     }
 
     /// Adds a start.
     pub fn push(&mut self, who: &str, at: &str, started: &Started, round: usize, conditions: &Conditions) {
-        let Started { first, first_cpu, rest, rest_cpu, pss, peak } = *started;
+        let Started { first, first_cpu, rest, rest_cpu, pss, peak, touched } = *started;
         for (values, value) in [
             (&mut self.first, first),
             (&mut self.first_cpu, first_cpu),
@@ -97,6 +104,11 @@ impl Found {
             (&mut self.peak, peak),
         ] {
             values.push_marked(who, at, value, super::Mark::of(round, conditions));
+        }
+        if let Some(touched) = touched {
+            // A query that was lost may have touched nothing.
+            let mark = super::Mark::of(round, conditions).known(Known::at_least_if(conditions.has_losses()));
+            self.touched.push_marked(who, at, touched, mark);
         }
     }
 }
