@@ -125,6 +125,10 @@ struct About {
     refused_more: u64,
     /// The same before its feeder began anew: what is told again is not said again.
     refused_before: HashMap<NameBuf, String>,
+    /// How many zones have names that are not in their one form, and the first of them, in words.
+    misnamed: (u32, String),
+    /// The same before its feeder began anew.
+    misnamed_before: Option<(u32, String)>,
     /// Zones that are not in it any more, and are served.
     gone: HashSet<NameBuf>,
     /// Zones of which it has an older version than is served, or another one of that serial, and since when.
@@ -280,6 +284,11 @@ impl About {
         self.tell.iter().for_each(Tell::hang_up);
     }
 
+    /// How many zones are not served as it has them.
+    fn refused_count(&self) -> u64 {
+        self.refused.len() as u64 + self.refused_more + u64::from(self.misnamed.0)
+    }
+
     /// Zones that would be lost.
     fn losses(&self) -> usize {
         self.gone.len() + self.back.len()
@@ -291,6 +300,10 @@ impl About {
             self.refused_before = std::mem::take(&mut self.refused);
         }
         self.refused_more = 0;
+        match std::mem::take(&mut self.misnamed) {
+            (0, _) => {}
+            misnamed => self.misnamed_before = Some(misnamed),
+        }
         self.gone.clear();
         self.back.clear();
         self.waits = false;

@@ -112,6 +112,8 @@ pub enum Frame {
     Back(NameBuf, u32),
     /// Feeder: what has changed in a zone cannot be pushed, and why.
     Unfit(NameBuf, String),
+    /// Feeder: so many zones have names that are not in their one form, and are not looked at; the first of them, in words.
+    Misnamed(u32, String),
     /// Feeder: all that was there to be pushed was, for now. `Gone`s and `Back`s before it belong together.
     Looked,
     /// Feeder: the store cannot be read, and why; empty: it can again.
@@ -178,6 +180,10 @@ impl Frame {
                 out.extend_from_slice(zone.octets());
                 out.extend_from_slice(&serial.to_be_bytes());
             }
+            Frame::Misnamed(count, text) => {
+                out.extend_from_slice(&count.to_be_bytes());
+                words(out, text);
+            }
             Frame::Unfit(zone, text) => {
                 out.extend_from_slice(zone.octets());
                 words(out, text);
@@ -227,6 +233,7 @@ impl Frame {
             Frame::Gone(_) => b'G',
             Frame::Back(..) => b'B',
             Frame::Unfit(..) => b'u',
+            Frame::Misnamed(..) => b'i',
             Frame::Looked => b'l',
             Frame::Away(_) => b'a',
             Frame::Unconfined => b'c',
@@ -260,6 +267,7 @@ impl Frame {
             b'G' => Frame::Gone(rest.zone()?),
             b'B' => Frame::Back(rest.zone()?, rest.number()?),
             b'u' => Frame::Unfit(rest.zone()?, rest.words()?),
+            b'i' => Frame::Misnamed(rest.number()?, rest.words()?),
             b'l' => Frame::Looked,
             b'a' => Frame::Away(rest.words()?),
             b'c' => Frame::Unconfined,

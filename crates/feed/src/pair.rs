@@ -11,6 +11,15 @@ use crate::frame::{Frame, HEAD_OCTETS, REST_OCTETS_MAX};
 /// Octets that are read at a time: some frames of the largest kind.
 const READ_OCTETS: usize = 4 * (HEAD_OCTETS + REST_OCTETS_MAX);
 
+/// Octets that are taken in before they are wanted: all answers that a server may have for its feeder (some 28,000, of up to 300 octets each). Of more, such as
+/// of a million zones that are to be raised, the other end waits.
+const TAKEN_IN_MAX: usize = 16 << 20;
+
+/// How long one end may let the other one wait, with nothing said, or with nothing taken from a pair that is full, before that gives it up: it hangs. A feeder that is well takes in what is said each second and says
+/// each five seconds that it is there, in the midst of a statement too, however long that takes; what it cannot leave is a flush of its file, or a step of SQLite, on a disk
+/// that stands still, or a server that is busy itself. More would have its zones wait for longer than they need where it does hang.
+pub const SILENCE_MAX: Duration = Duration::from_secs(120);
+
 /// What comes over a pair.
 pub struct Reader {
     stream: UnixStream,
@@ -40,16 +49,48 @@ impl Reader {
         }
         self.octets.drain(..self.at);
         self.at = 0;
-        let held = self.octets.len();
-        self.octets.resize(held + READ_OCTETS, 0);
-        let read = self.stream.read(&mut self.octets[held..]);
-        self.octets.truncate(held + *read.as_ref().unwrap_or(&0));
-        match read {
+        match self.read() {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) => self.buffered(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Takes in what has come, for later: who has much to say waits for nobody then. Waits for nothing. The error: the other end is closed.
+    pub fn take_in(&mut self) -> io::Result<()> {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        while self.octets.len() < TAKEN_IN_MAX {
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&at_once)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
+                Ok(_) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            self.octets.drain(..self.at);
+            self.at = 0;
+            match self.read() {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something was taken in that was not handed over.
+    #[must_use]
+    pub fn has_some(&self) -> bool {
+        self.at < self.octets.len()
+    }
+
+    /// Reads some of what has come; how many octets.
+    fn read(&mut self) -> io::Result<usize> {
+        let held = self.octets.len();
+        self.octets.resize(held + READ_OCTETS, 0);
+        let read = self.stream.read(&mut self.octets[held..]);
+        self.octets.truncate(held + *read.as_ref().unwrap_or(&0));
+        read
     }
 
     fn buffered(&mut self) -> io::Result<Option<Frame>> {
@@ -99,6 +140,30 @@ mod tests {
         }
         thread.join().unwrap();
         assert_eq!(reader.next(Duration::ZERO).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    /// Who takes in what is said while it has something else to do holds up nobody, and hands all of it over afterwards.
+    #[test]
+    fn what_is_taken_in_comes_later() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut reader = Reader::new(theirs);
+        let zone = NameBuf::from_text("a.example").unwrap();
+        let frames: Vec<Frame> = (0..100_000).map(|serial| Frame::Back(zone.clone(), serial)).collect();
+        let said = frames.clone();
+        let thread = std::thread::spawn(move || say(&ours, &said).map(|()| ours));
+        while !thread.is_finished() {
+            reader.take_in().unwrap();
+        }
+        let ours = thread.join().unwrap().expect("all of it was taken");
+        reader.take_in().unwrap();
+        assert!(reader.has_some());
+        for frame in frames {
+            assert_eq!(reader.next(Duration::ZERO).unwrap(), Some(frame));
+        }
+        assert!(!reader.has_some());
+        drop(ours);
+        assert_eq!(reader.take_in().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]

@@ -17,7 +17,9 @@ use store::source::{Moment, Next, Source};
 use transfer::catalog_zone::Allowed;
 use wire::{Name, NameBuf};
 
+use crate::misnamed::{Misnamed, name_of};
 use crate::push::{NotPushed, Push, Pushed};
+use crate::raise::{Came, Raises};
 use feed::frame::{Frame, Mark, ON_THEIR_WAY_MAX, Version};
 
 /// What was refused or unfit is looked at again after so long, also if nothing has changed, as the disk may have room again; twice as long each time, until something
@@ -60,6 +62,10 @@ pub(crate) struct Follow {
     unfit: HashMap<NameBuf, String>,
     /// Zones of which it was said that what they have cannot be pushed, or is older.
     unpushed: HashSet<NameBuf>,
+    /// Zones that are to be given other versions.
+    raises: Raises,
+    /// Zones that nobody knows by their names.
+    misnamed: Misnamed,
     /// Whether it was said that all was looked at.
     has_said: bool,
 }
@@ -104,8 +110,17 @@ impl Follow {
     pub(crate) fn list(&mut self, source: &mut dyn Source) -> Result<(), Fault> {
         let mut due = Vec::new();
         let mut met: HashSet<NameBuf> = HashSet::new();
+        self.misnamed.begin_list();
         source.list(&mut |head| {
-            let Some(name) = name_of(head.zone).filter(|name| self.wanted.allows(name)) else { return };
+            let Some(name) = name_of(head.zone) else {
+                if !head.is_removed {
+                    self.misnamed.is_there(head.zone, &self.wanted);
+                }
+                return;
+            };
+            if !self.wanted.allows(&name) {
+                return;
+            }
             let known = self.zones.get(&name);
             let held = known.and_then(|zone| zone.held);
             let is_same = held.is_some_and(|held| Mark::from_text(head.mark) == Some(held.mark));
@@ -123,11 +138,17 @@ impl Follow {
 
     /// Has zones be looked at that have other versions.
     pub(crate) fn changed(&mut self, zones: &[String]) {
-        zones.iter().filter_map(|zone| name_of(zone)).for_each(|zone| self.note(zone));
+        for zone in zones {
+            match name_of(zone) {
+                Some(name) => self.note(name),
+                None => self.misnamed.changed(zone, &self.wanted),
+            }
+        }
     }
 
     /// Says which zones have changes that can be no version, and which of them have none any more.
     pub(crate) fn note_unfit(&mut self, refused: &[Fault], say: Say<'_>) -> io::Result<()> {
+        self.misnamed.unfit(refused.iter(), &self.wanted);
         let named = refused.iter().filter_map(|fault| Some((name_of(fault.zone()?)?, fault)));
         let now: HashMap<NameBuf, String> =
             named.map(|(zone, fault)| (zone, fault.lines().join("; "))).collect();
@@ -180,6 +201,10 @@ impl Follow {
             self.again = (2 * self.again).clamp(AGAIN.0, AGAIN.1);
             self.look_again();
         }
+        if self.misnamed.has_questions() {
+            self.misnamed.ask(&mut *source.moment()?)?;
+        }
+        self.misnamed.news().map_or(Ok(()), &mut *say)?;
         if self.is_busy() {
             self.push_due(&mut *source.moment()?, say)?;
         }
@@ -234,6 +259,8 @@ impl Follow {
                 self.mended(&name, say)?;
             }
             Ok(Pushed::Later) => self.put_off(name),
+            // That is known, and it will be given another version.
+            Ok(Pushed::Back(_)) if self.raises.is_held(&name) => self.put_off(name),
             Ok(Pushed::Back(serial)) => {
                 say(Frame::Back(name.clone(), serial))?;
                 self.unpushed.insert(name.clone());
@@ -301,6 +328,7 @@ impl Follow {
             // Its place is free; the zone waits for its end.
             Frame::Arrived(name) => self.leave(&name),
             Frame::Served(name, version) => {
+                self.raises.forget(&name);
                 let zone = self.zones.entry(name.clone()).or_default();
                 (zone.is_known, zone.held) = (true, Some(version));
                 self.again = AGAIN.0;
@@ -318,24 +346,32 @@ impl Follow {
                 self.note(name);
             }
             Frame::Left(name) => {
+                self.raises.forget(&name);
                 self.end(&name);
                 self.zones.remove(&name);
                 self.put_off.remove(&name);
                 // It may be there again by now.
                 self.note(name);
             }
+            Frame::Raise(name, above) => self.raises.ask(name, above),
             Frame::Again => self.look_again(),
             _ => {}
         }
     }
 
-    /// A zone was given another version, so that it is looked at again.
-    pub(crate) fn raised(&mut self, name: NameBuf) {
-        self.note(name);
+    /// Whether zones are to be given other versions that nobody is known to hold.
+    pub(crate) fn is_raising(&self) -> bool {
+        self.raises.is_due()
     }
-}
 
-/// The name of a zone, as the server knows it: in lower case, whatever escapes a row has it with.
-fn name_of(text: &str) -> Option<NameBuf> {
-    NameBuf::from_text(text).ok().map(|name| name.to_lowercase())
+    /// Has zones be given other versions, as far as they can now; those that were are looked at again. `at`: the time.
+    pub(crate) fn raise(&mut self, source: &mut dyn Source, at: u64, say: Say<'_>) -> Result<(), Over> {
+        for (name, came) in self.raises.turn(Instant::now, |some| source.raise(some, at))? {
+            match came {
+                Came::Raised => self.note(name),
+                Came::Held(words) | Came::Never(words) => say(Frame::Unfit(name, words))?,
+            }
+        }
+        Ok(())
+    }
 }

@@ -8,20 +8,15 @@ use store::postgres::{Beat, Store, Target};
 use store::source::{BeginWhole, Each, EachChange, Found, Look, Moment, Next, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
 use store::{Fault, Version};
-use wire::NameBuf;
 
 use crate::ended::Ended;
 use crate::page::{Page, ROWS_MAX};
 use crate::push::CHANGED_MAX;
-use crate::raise::raise;
 
 /// From look to look where nothing has come for a while, unless it is looked less often anyway.
 const QUIET_PAUSE: Duration = Duration::from_millis(100);
 /// How often it is asked who answers while nothing is looked at.
 const ASKED_PAUSE: Duration = Duration::from_secs(1);
-
-/// What PostgreSQL calls a statement that it ended, as it took too long.
-const QUERY_CANCELED: &str = "57014";
 
 /// See the module.
 pub(crate) struct Postgres {
@@ -120,8 +115,8 @@ impl Source for Postgres {
         }))
     }
 
-    fn raise(&mut self, raises: &[Raise], _at: u64) -> Vec<(NameBuf, String)> {
-        raise(raises, |some| self.store.raise(some))
+    fn raise(&mut self, raises: &[Raise], _at: u64) -> Result<(), Fault> {
+        self.store.raise(raises)
     }
 }
 
@@ -170,14 +165,9 @@ impl PageMoment<'_> {
     }
 }
 
-/// Whether a statement has taken too long.
-fn is_late(fault: &Fault) -> bool {
-    matches!(fault, Fault::Postgres { code, .. } if code == QUERY_CANCELED)
-}
-
 /// What takes too long of one zone is a fault of that zone, so that others go on.
 fn of_zone(zone: &str, fault: Fault) -> Fault {
-    match is_late(&fault) {
+    match fault.is_late() {
         true => {
             let words =
                 format!("zone {zone}: what has changed is not read within `statement-timeout-seconds`");
@@ -192,7 +182,7 @@ impl Moment for PageMoment<'_> {
         self.page = Page::of(next);
         match self.read_page(next) {
             // Each by itself, then.
-            Err(fault) if is_late(&fault) => {
+            Err(fault) if fault.is_late() => {
                 self.page = Page::of(next);
                 Ok(())
             }

@@ -1,24 +1,22 @@
 //! The process from its start to its end.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use store::Fault;
-use store::source::{Found, Look, Raise, Source};
+use store::source::{Found, Look, Source};
 use transfer::catalog_zone::Allowed;
-use wire::NameBuf;
 
 use crate::confine::{close_inherited, limit};
 use crate::filter::refuse;
 use crate::follow::{Follow, Over};
 use crate::reach::{Beat, Reach};
 use feed::frame::{Frame, ROOTS_OCTETS_MAX};
-use feed::pair::{Reader, say};
+use feed::pair::{Reader, SILENCE_MAX, say};
 
 /// How long the server may take to say which store.
 const OPEN_WAIT: Duration = Duration::from_secs(10);
@@ -32,6 +30,12 @@ const HELD_WAIT: Duration = Duration::from_millis(100);
 const LIST: Duration = Duration::from_secs(3_600);
 /// How often it is said that this process is there.
 const BEAT: Duration = Duration::from_secs(5);
+/// How often what the server says is taken in while a statement is at work: as it asks how it stands.
+const TAKE: Duration = Duration::from_secs(1);
+const _: () = assert!(
+    BEAT.as_secs() * 8 < SILENCE_MAX.as_secs(),
+    "who is there is not given up for being late now and then"
+);
 /// Frames that are taken between two looks.
 const FRAMES_A_TURN: usize = 1_024;
 
@@ -41,11 +45,10 @@ pub fn run() -> Result<(), String> {
     close_inherited().map_err(line("close what was inherited"))?;
     let stream =
         UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(line("use standard input"))?);
-    let reader = Reader::new(stream.try_clone().map_err(line("use standard input"))?);
-    let mut feeder = Feeder { stream, reader, beaten: Instant::now() };
+    let mut feeder = Feeder::new(stream).map_err(line("use standard input"))?;
     let (mut wanted, mut roots) = (Allowed::default(), Vec::new());
     let address = loop {
-        match feeder.reader.next(OPEN_WAIT) {
+        match feeder.next(OPEN_WAIT) {
             Ok(Some(Frame::Names(name))) => wanted.add(&name),
             Ok(Some(Frame::Roots(piece))) if roots.len() + piece.len() <= ROOTS_OCTETS_MAX => {
                 roots.extend(piece);
@@ -97,7 +100,8 @@ fn words(fault: &Fault) -> String {
 
 struct Feeder {
     stream: UnixStream,
-    reader: Reader,
+    /// What comes is taken in while statements are at work, too: by this thread alone.
+    reader: Arc<Mutex<Reader>>,
     /// When it was said last that this process is there.
     beaten: Instant,
 }
@@ -113,6 +117,16 @@ struct Looked {
 }
 
 impl Feeder {
+    fn new(stream: UnixStream) -> io::Result<Feeder> {
+        let reader = Arc::new(Mutex::new(Reader::new(stream.try_clone()?)));
+        Ok(Feeder { stream, reader, beaten: Instant::now() })
+    }
+
+    /// The next frame of the server; waits for it, `wait` at the longest.
+    fn next(&self, wait: Duration) -> io::Result<Option<Frame>> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).next(wait)
+    }
+
     /// Opens the store again and again; ends with the server.
     fn serve(&mut self, mut reach: Reach, wanted: &Allowed) -> io::Result<()> {
         let mut pause = PAUSES.0;
@@ -159,7 +173,7 @@ impl Feeder {
         say(&self.stream, &[Frame::Away(words)])?;
         let until = Instant::now() + *pause;
         while Instant::now() < until {
-            self.reader.next(until.saturating_duration_since(Instant::now()).min(BEAT))?;
+            self.next(until.saturating_duration_since(Instant::now()).min(BEAT))?;
             self.beat()?;
         }
         *pause = (2 * *pause).min(PAUSES.1);
@@ -176,7 +190,7 @@ impl Feeder {
 
     /// Follows one store.
     fn follow(&mut self, reach: &Reach, wanted: &Allowed) -> Result<(), Over> {
-        let mut source = reach.open(beat_of(self.stream.try_clone()?))?;
+        let mut source = reach.open(beat_of(self.stream.try_clone()?, Arc::clone(&self.reader)))?;
         let source = &mut *source;
         let (identity, is_writable) = (source.identity().to_owned(), source.is_writable());
         say(&self.stream, &[Frame::Opened { identity, is_writable }])?;
@@ -190,6 +204,7 @@ impl Feeder {
             let pauses = source.pauses();
             let wait = match () {
                 () if follow.is_busy() => Duration::ZERO,
+                () if follow.is_raising() => pauses.0.min(HELD_WAIT),
                 () if looked.changed.elapsed() > QUIET => pauses.1.min(BEAT),
                 () => pauses.0.min(BEAT),
             };
@@ -205,7 +220,7 @@ impl Feeder {
             if source.is_another()? {
                 return Err(Over::IsAnother);
             }
-            match self.reader.next(HELD_WAIT)? {
+            match self.next(HELD_WAIT)? {
                 Some(Frame::Held(zone, held)) => follow.hold(zone, held),
                 Some(Frame::Go) => return Ok(follow),
                 // Of a push before.
@@ -249,44 +264,35 @@ impl Feeder {
 
     /// Takes what the server says.
     fn hear(&mut self, wait: Duration, source: &mut dyn Source, follow: &mut Follow) -> Result<(), Over> {
-        let (mut wait, mut raises) = (wait, Vec::new());
+        let mut wait = wait;
         for _ in 0..FRAMES_A_TURN {
-            match self.reader.next(wait)? {
-                Some(Frame::Raise(zone, above)) => raises.push((zone, above)),
+            match self.next(wait)? {
                 Some(frame) => follow.answer(frame),
                 None => break,
             }
             wait = Duration::ZERO;
         }
-        Ok(self.raise(raises, source, follow)?)
-    }
-
-    /// Has zones be given other versions.
-    fn raise(&self, raises: Vec<Raise>, source: &mut dyn Source, follow: &mut Follow) -> io::Result<()> {
-        if raises.is_empty() {
-            return Ok(());
-        }
-        let mut failed: HashMap<NameBuf, String> = source.raise(&raises, now()).into_iter().collect();
-        for (zone, _) in raises {
-            match failed.remove(&zone) {
-                Some(words) => say(&self.stream, &[Frame::Unfit(zone, words)])?,
-                None => follow.raised(zone),
-            }
-        }
-        Ok(())
+        let stream = &self.stream;
+        follow.raise(source, now(), &mut |frame| say(stream, &[frame]))
     }
 }
 
-/// Says that this process is there while a statement takes its time, and whether anybody hears it: one over all zones, or over one that is large, takes minutes where the disk is slow, and who is ended
-/// for that never comes to its end.
-fn beat_of(stream: UnixStream) -> Beat {
-    let mut beaten = Instant::now();
+/// Takes in what the server says while a statement takes its time, and says that this process is there: one over all zones, or over one that is large, takes minutes where the disk is slow, and who is ended
+/// for that ([`feed::pair::SILENCE_MAX`]) never comes to its end. Says whether there is anybody to work for.
+fn beat_of(stream: UnixStream, reader: Arc<Mutex<Reader>>) -> Beat {
+    let (mut beaten, mut taken) = (Instant::now(), Instant::now());
     Box::new(move || {
+        if taken.elapsed() < TAKE {
+            return true;
+        }
+        taken = Instant::now();
+        if reader.lock().unwrap_or_else(PoisonError::into_inner).take_in().is_err() {
+            return false;
+        }
         if beaten.elapsed() < BEAT {
             return true;
         }
         beaten = Instant::now();
-        // Where nobody hears it there is nobody to work for.
         say(&stream, &[Frame::Beat]).is_ok()
     })
 }

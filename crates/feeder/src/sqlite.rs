@@ -6,10 +6,8 @@ use std::time::Duration;
 use store::source::{BeginWhole, Each, EachChange, Found, Look, Moment, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
 use store::{Access, Fault, Meta, Snapshot, Store, Version};
-use wire::NameBuf;
 
 use crate::ended::Ended;
-use crate::raise::raise;
 use crate::watch::Watch;
 
 /// How long it is waited for others who write: as long as zones are not looked at.
@@ -61,16 +59,6 @@ impl Sqlite {
         self.last = snapshot.last()?;
         Ok(Found::Zones(zones))
     }
-
-    /// Raises all of these in one transaction.
-    fn raise_all(&mut self, raises: &[Raise], at: u64) -> Result<(), Fault> {
-        let mut writer = self.store.writer()?;
-        for (zone, above) in raises {
-            let why = format!("above serial {above}, which a server had");
-            writer.raise(zone, *above, &Meta { at, who: Some("zonda"), why: Some(&why) })?;
-        }
-        writer.commit()
-    }
 }
 
 impl Source for Sqlite {
@@ -118,8 +106,13 @@ impl Source for Sqlite {
         Ok(Box::new(SnapshotMoment(self.store.snapshot()?)))
     }
 
-    fn raise(&mut self, raises: &[Raise], at: u64) -> Vec<(NameBuf, String)> {
-        raise(raises, |some| self.raise_all(some, at))
+    fn raise(&mut self, raises: &[Raise], at: u64) -> Result<(), Fault> {
+        let mut writer = self.store.writer()?;
+        for (zone, above) in raises {
+            let why = format!("above serial {above}, which a server had");
+            writer.raise(zone, *above, &Meta { at, who: Some("zonda"), why: Some(&why) })?;
+        }
+        writer.commit()
     }
 }
 

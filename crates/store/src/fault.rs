@@ -109,6 +109,10 @@ pub enum Fault {
     TooMany(String),
 }
 
+/// What PostgreSQL calls a statement that it ended, as it took too long, or waited too long for a lock.
+const QUERY_CANCELED: &str = "57014";
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
 /// How many rows of a zone are shown: more of them are one mistake made often.
 pub const REFUSALS_MAX: usize = 20;
 
@@ -230,6 +234,22 @@ impl Fault {
     #[must_use]
     pub fn is_of_zone(&self) -> bool {
         self.zone().is_some()
+    }
+
+    /// Whether somebody else holds what it was about: the same may go well later.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        match self {
+            Fault::Busy | Fault::Crossed(_) => true,
+            Fault::Postgres { code, .. } => code == LOCK_NOT_AVAILABLE,
+            _ => false,
+        }
+    }
+
+    /// Whether a statement has taken longer than it may.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        matches!(self, Fault::Postgres { code, .. } if code == QUERY_CANCELED)
     }
 }
 

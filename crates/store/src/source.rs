@@ -47,9 +47,8 @@ pub trait Source {
     /// What is there now.
     fn moment(&mut self) -> Result<Box<dyn Moment + '_>, Fault>;
 
-    /// Makes a version of each of these zones, as it is, above a serial: all that wait, so that they cost one flush. Returns zones of which there is none,
-    /// and why, in words. `at`: the time.
-    fn raise(&mut self, raises: &[Raise], at: u64) -> Vec<(NameBuf, String)>;
+    /// Makes a version of each of these zones, as it is, above a serial: of all or of none, so that they cost one flush. Who holds a zone is not waited for long. `at`: the time.
+    fn raise(&mut self, raises: &[Raise], at: u64) -> Result<(), Fault>;
 }
 
 /// A zone that is to have a version above a serial.

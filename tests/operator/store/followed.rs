@@ -1,6 +1,7 @@
 //! Zones of a store in PostgreSQL that servers serve: what is there, what follows, and what stays while the database is away, older or another one.
 
 mod faults;
+mod held;
 mod measured;
 
 use std::net::SocketAddr;

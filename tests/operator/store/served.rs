@@ -316,3 +316,29 @@ fn settings_that_are_wrong_are_told() {
 fn text_of(path: &Path) -> &str {
     text(path)
 }
+
+/// A zone whose name is not in its one form is not served, and that is said until it is mended.
+#[test]
+fn names_in_other_forms() {
+    let (bed, server) = Bed::with_zone();
+    for zone in ["\\097.test.", "a..test."] {
+        bed.store
+            .sqlite3(&format!(
+                "BEGIN; INSERT INTO zone (name) VALUES ('{zone}');
+                 INSERT INTO record (zone, owner, type, ttl, rdata) SELECT id, name, 'SOA', 60, 'ns. host. 1 3 2 5 5' FROM zone WHERE name = '{zone}'; COMMIT;"
+            ))
+            .assert_fine();
+    }
+    let words = "2 zones with names that are not in their one form: \\097.test. (expected a.test.), a..test. (no name)";
+    await_told(&server, &["store", "show", "own"], words);
+    assert!(told(&server, &["status"]).1.contains("2 zones not served as it has them"));
+    assert!(
+        server.log().contains("not served, as their names are not in their one form"),
+        "{}",
+        server.log()
+    );
+    add_by_sql(&bed, "example.", "sql.example.");
+    await_serial(&server, "example.", 2);
+    bed.store.sqlite3("DELETE FROM zone WHERE name <> 'example.'").assert_fine();
+    await_that("all is well", || told(&server, &["store"]).0);
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use feed::frame::Frame;
-use feed::pair::Reader;
+use feed::pair::{Reader, SILENCE_MAX};
 use wire::NameBuf;
 
 use super::batch::{Batch, UnderWay};
@@ -19,13 +19,12 @@ use super::tell::{Line, Tell};
 use super::{About, Stands, StoreName};
 use crate::controller::Controller;
 use crate::settings::StoreTerms;
+use crate::text::count as zones_of;
 
 /// How long it is waited for a frame, before it is looked whether the settings are others, and what else is due.
 const TURN: Duration = Duration::from_millis(100);
 /// Whole zones that have come are served once nothing more has come for so long, and the first of them after so long in any case.
 const BATCH_WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
-/// A feeder that has said nothing for so long, and has not said that it is there either, is ended, and another one started.
-const SILENCE: Duration = Duration::from_secs(120);
 
 /// Why a session is over.
 pub(super) enum Ended {
@@ -140,7 +139,7 @@ impl Session {
                         return Ended::Fault(error);
                     }
                 }
-                Ok(None) if self.heard.elapsed() >= SILENCE => {
+                Ok(None) if self.heard.elapsed() >= SILENCE_MAX => {
                     return Ended::Fault(io::ErrorKind::TimedOut.into());
                 }
                 Ok(None) => self.flush(),
@@ -212,6 +211,7 @@ impl Session {
             // It may have zones that are not to be served.
             Frame::Unfit(zone, _) if !self.terms.zones.allows(&zone) => {}
             Frame::Unfit(zone, words) => self.unfit(zone, shown(&words)),
+            Frame::Misnamed(count, words) => self.misnamed((count, shown(&words))),
             Frame::Looked => self.looked(),
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
@@ -270,6 +270,23 @@ impl Session {
             return;
         }
         self.refuse(zone, words);
+    }
+
+    /// Zones have names by which nobody knows them; none, or none any more.
+    fn misnamed(&self, now: (u32, String)) {
+        let (count, words) = now.clone();
+        let is_new = self.about(|about| {
+            let is_new = about.misnamed != now && about.misnamed_before.take().as_ref() != Some(&now);
+            about.misnamed = now;
+            is_new
+        });
+        if count > 0 && is_new == Some(true) && self.may_say() {
+            let zones = zones_of(count as usize, "zone");
+            tracing::error!(
+                "store {}: {zones} not served, as their names are not in their one form: {words}",
+                self.key.0
+            );
+        }
     }
 
     /// Notes and says why a zone is not served as the store has it.

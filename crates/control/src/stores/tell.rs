@@ -6,10 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use feed::frame::{Frame, ON_THEIR_WAY_MAX};
-use feed::pair::say;
+use feed::pair::{SILENCE_MAX, say};
 
 use super::StoreName;
 use super::batch::BATCH_MAX;
@@ -19,8 +18,6 @@ use super::batch::BATCH_MAX;
 const WAITING_MAX: usize = 8 * ON_THEIR_WAY_MAX.0 + 2 * BATCH_MAX.0;
 /// Frames that are told at a time.
 const FRAMES_A_TIME: usize = 1_000;
-/// How long a feeder may let the pair be full.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The server's end of a pair, to say frames by: each as a whole, whoever says it.
 #[derive(Clone)]
@@ -31,7 +28,8 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(stream: UnixStream) -> io::Result<Line> {
-        stream.set_write_timeout(Some(PATIENCE))?;
+        // From one time that it takes something to the next: a feeder that is well does so in the midst of a statement, however long that takes.
+        stream.set_write_timeout(Some(SILENCE_MAX))?;
         Ok(Line { stream: Arc::new(stream), saying: Arc::default() })
     }
 

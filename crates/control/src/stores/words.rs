@@ -80,6 +80,20 @@ impl About {
     }
 }
 
+impl About {
+    /// Zones that nobody knows by their names.
+    fn misnamed_text(&self) -> Option<String> {
+        let (number, words) = &self.misnamed;
+        let more = if *number as usize > NAMES_SHOWN_MAX { " and others" } else { "" };
+        (*number > 0).then(|| {
+            format!(
+                "{} with names that are not in their one form: {words}{more}",
+                count(*number as usize, "zone")
+            )
+        })
+    }
+}
+
 impl Controller {
     /// All stores, or one of them with the zones that are not served as it has them.
     pub(crate) fn store_lines(&self, only: Option<&str>) -> Vec<StoreLine> {
@@ -94,6 +108,7 @@ impl Controller {
             let refusals = about.refused.iter().take(shown).map(|(zone, why)| format!("{zone}: {why}"));
             let mut refusals: Vec<String> = refusals.collect();
             refusals.sort();
+            refusals.extend(about.misnamed_text().filter(|_| only.is_some()));
             StoreLine {
                 store: name.to_string(),
                 url: store.terms.url.clone(),
@@ -104,7 +119,7 @@ impl Controller {
                     .map(|known| known.identity.to_string()),
                 zones: store.number.map_or(0, |number| state.owned.count(number)) as u64,
                 read_only: about.is_read_only,
-                refused: about.refused.len() as u64 + about.refused_more,
+                refused: about.refused_count(),
                 refusals,
                 waits: about.waits_text(name),
                 last: about.last.as_ref().map(|(zone, serial, _)| format!("{zone} serial {serial}")),
@@ -130,7 +145,7 @@ impl Controller {
             if about.waits {
                 about.waits_text(name).into_iter().for_each(&mut add);
             }
-            let refused = about.refused.len() + about.refused_more as usize;
+            let refused = about.refused_count() as usize;
             if refused > 0 {
                 add(format!(
                     "{} not served as it has them; `zonda ctl store show {name}`",
@@ -177,7 +192,7 @@ impl Controller {
             name: store.terms.name,
             zones: store.number.map_or(0, |number| state.owned.count(number)) as u64,
             is_away: store.about.stands.problem(store.terms.name).is_some(),
-            refused: store.about.refused.len() as u64 + store.about.refused_more,
+            refused: store.about.refused_count(),
             waiting: store.about.losses() as u64,
             served: store.about.served,
         };

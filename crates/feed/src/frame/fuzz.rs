@@ -11,7 +11,10 @@ pub fn check_frames(octets: &[u8]) {
         rest = &rest[length..];
         let again = once_more(&frame);
         assert_eq!(once_more(&again), again);
-        let has_words = matches!(frame, Frame::Opened { .. } | Frame::Away(_) | Frame::Unfit(..));
+        let has_words = matches!(
+            frame,
+            Frame::Opened { .. } | Frame::Away(_) | Frame::Unfit(..) | Frame::Misnamed(..)
+        );
         assert!(again == frame || has_words, "{frame:?} is {again:?}");
     }
 }

@@ -45,6 +45,7 @@ fn all() -> Vec<Frame> {
         Frame::Gone(zone.clone()),
         Frame::Back(zone.clone(), 9),
         Frame::Unfit(zone.clone(), "why".into()),
+        Frame::Misnamed(7, "a..test. (no name)".into()),
         Frame::Looked,
         Frame::Away(String::new()),
         Frame::Unconfined,

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
-use store::source::{Moment, Next, Pauses};
+use store::source::{Moment, Next, Pauses, Raise};
 use store::sqlite::snapshot::Head;
 use store::{Kind, Version};
+use wire::NameBuf;
 
 use super::*;
 
@@ -10,6 +11,8 @@ use super::*;
 #[derive(Default)]
 struct Noted {
     raised: Vec<Vec<Raise>>,
+    /// Zones that somebody holds.
+    held: Vec<NameBuf>,
     prepared: Vec<Vec<Next>>,
     /// What is wrong when records are asked for, one time after the other; the last comes first.
     faults: Vec<Fault>,
@@ -50,9 +53,12 @@ impl Source for Noted {
         Ok(Box::new(self))
     }
 
-    fn raise(&mut self, raises: &[Raise], _at: u64) -> Vec<(NameBuf, String)> {
+    fn raise(&mut self, raises: &[Raise], _at: u64) -> Result<(), Fault> {
         self.raised.push(raises.to_vec());
-        vec![(raises[0].0.clone(), "why".to_owned())]
+        match raises.iter().find(|(zone, _)| self.held.contains(zone)) {
+            Some(_) => Err(Fault::Postgres { code: "55P03".into(), words: "a lock".into() }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -117,8 +123,7 @@ impl Moment for &mut Noted {
 
 fn feeder() -> (Feeder, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let reader = Reader::new(ours.try_clone().unwrap());
-    (Feeder { stream: ours, reader, beaten: Instant::now() }, theirs)
+    (Feeder::new(ours).unwrap(), theirs)
 }
 
 /// Serials that wait to be raised are one question, whatever else was said in between.
@@ -130,13 +135,54 @@ fn what_waits_is_raised_together() {
     for (zone, above) in &raises {
         say(&server, &[Frame::Raise(zone.clone(), *above), Frame::Again]).unwrap();
     }
-    let (mut source, mut follow) = (Noted::default(), Follow::new(Allowed::default()));
+    let mut source = Noted { held: vec![zone("a.test")], ..Noted::default() };
+    let mut follow = Follow::new(Allowed::default());
     feeder.hear(Duration::ZERO, &mut source, &mut follow).unwrap();
-    assert_eq!(source.raised, [raises.to_vec()]);
-    let said = Reader::new(server).next(Duration::from_secs(10)).unwrap();
-    assert_eq!(said, Some(Frame::Unfit(zone("a.test"), "why".into())));
+    // One that somebody holds by itself, then.
+    assert_eq!(source.raised, [&raises[..], &raises[..1], &raises[1..]].map(<[Raise]>::to_vec));
+    let mut heard = Reader::new(server.try_clone().unwrap());
+    let said = heard.next(Duration::from_secs(10)).unwrap();
+    assert!(
+        matches!(said, Some(Frame::Unfit(own, why)) if own == zone("a.test") && why.contains("holds it"))
+    );
     // The others are looked at once more.
     assert!(follow.is_busy());
+    // Until it is free it is not said again that it went back, nor that it is held.
+    follow.hold(zone("a.test"), Some(feed::frame::Version { serial: 7, mark: feed::frame::Mark([7; 16]) }));
+    follow.changed(&["a.test.".to_owned()]);
+    let mut is_said = false;
+    let mut say = |frame| {
+        is_said |= matches!(frame, Frame::Back(..) | Frame::Unfit(..));
+        Ok(())
+    };
+    follow.push(&mut source, &mut say).unwrap();
+    assert!(!is_said && !follow.is_busy());
+    source.held.clear();
+    std::thread::sleep(Duration::from_secs(1));
+    feeder.hear(Duration::ZERO, &mut source, &mut follow).unwrap();
+    assert!(follow.is_busy() && heard.next(Duration::ZERO).unwrap().is_none());
+}
+
+/// While a statement is at work what the server says is taken, so that it waits for nobody, and is there afterwards; it hears that somebody is there.
+#[test]
+fn a_statement_that_takes_long() {
+    let (feeder, server) = feeder();
+    let mut beat = beat_of(feeder.stream.try_clone().unwrap(), Arc::clone(&feeder.reader));
+    let zone: NameBuf = "a.test".parse().unwrap();
+    // More than a pair has room for.
+    let frames: Vec<Frame> = (0..50_000).map(|above| Frame::Raise(zone.clone(), above)).collect();
+    let (said, saying) = (frames.clone(), server.try_clone().unwrap());
+    let thread = std::thread::spawn(move || say(&saying, &said).unwrap());
+    let began = Instant::now();
+    while began.elapsed() < BEAT + Duration::from_secs(2) {
+        assert!(beat());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(thread.is_finished(), "the server waits");
+    assert_eq!(Reader::new(server).next(Duration::ZERO).unwrap(), Some(Frame::Beat));
+    for frame in frames {
+        assert_eq!(feeder.next(Duration::ZERO).unwrap(), Some(frame));
+    }
 }
 
 /// A source hears of zones before they are asked for, some hundreds at a time, with the marks that are held.

@@ -14,8 +14,9 @@ use crate::source::Raise;
 /// all of `change` for each.
 const BY_INDEX: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
 
-/// Whoever changes a zone holds its row: who waits for that looks at no other zone meanwhile.
-const RAISING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '1s';
+/// Whoever changes a zone holds its row: who waits for that looks at no other zone meanwhile. Transactions of programs end within such a time, and for those of people it is tried
+/// again later.
+const RAISING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '100ms';
     SET LOCAL zonda.who = 'zonda'; SET LOCAL zonda.why = 'above the serial that a server had'";
 
 impl Store {
