@@ -118,6 +118,10 @@ struct About {
     pid: Option<u32>,
     /// Whether the feeder may not write it.
     is_read_only: bool,
+    /// Whether it is heard when the database says that something is new, or why not; `None`: it does not say so, or that is not known.
+    notices: Option<Result<(), String>>,
+    /// Why not, as the log was told last.
+    notices_said: Option<String>,
     /// The identity of another database that an operator lets take the place of this one.
     accepted: Option<String>,
     /// Why zones are not served as it has them.
@@ -307,6 +311,7 @@ impl About {
         self.gone.clear();
         self.back.clear();
         self.waits = false;
+        self.notices = None;
     }
 }
 

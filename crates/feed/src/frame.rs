@@ -118,6 +118,8 @@ pub enum Frame {
     Looked,
     /// Feeder: the store cannot be read, and why; empty: it can again.
     Away(String),
+    /// Feeder: the database says when something is new, and why that is not heard; empty: it is. `None`: it does not say so any more.
+    Notices(Option<String>),
     /// Feeder: its rights could not be given up, as this kernel does not know how.
     Unconfined,
     /// Feeder: it is there still; said where there is nothing else to say.
@@ -158,6 +160,10 @@ impl Frame {
         match self {
             Frame::Open(address) => address.write(out),
             Frame::Away(text) => words(out, text),
+            Frame::Notices(text) => {
+                out.push(u8::from(text.is_some()));
+                text.iter().for_each(|text| words(out, text));
+            }
             Frame::Opened { identity, is_writable } => {
                 out.push(u8::from(*is_writable));
                 words(out, identity);
@@ -236,6 +242,7 @@ impl Frame {
             Frame::Misnamed(..) => b'i',
             Frame::Looked => b'l',
             Frame::Away(_) => b'a',
+            Frame::Notices(_) => b'N',
             Frame::Unconfined => b'c',
             Frame::Beat => b't',
             Frame::Again => b'y',
@@ -270,6 +277,10 @@ impl Frame {
             b'i' => Frame::Misnamed(rest.number()?, rest.words()?),
             b'l' => Frame::Looked,
             b'a' => Frame::Away(rest.words()?),
+            b'N' => {
+                let has_words = rest.octets::<1>()?[0] != 0;
+                Frame::Notices(if has_words { Some(rest.words()?) } else { None })
+            }
             b'c' => Frame::Unconfined,
             b't' => Frame::Beat,
             b'y' => Frame::Again,

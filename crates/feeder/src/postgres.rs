@@ -1,9 +1,11 @@
 //! A database of PostgreSQL as what is followed.
 
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use feed::address::Network;
 use store::postgres::look::{HEADS_MAX, News, Seen};
+use store::postgres::notices::Notices;
 use store::postgres::{Beat, Store, Target};
 use store::source::{BeginWhole, Each, EachChange, Found, Look, Moment, Next, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
@@ -15,6 +17,8 @@ use crate::push::CHANGED_MAX;
 
 /// From look to look where nothing has come for a while, unless it is looked less often anyway.
 const QUIET_PAUSE: Duration = Duration::from_millis(100);
+/// From look to look where the database says that something is new: a flood of that is one look in so long.
+const NOTICED_PAUSE: Duration = Duration::from_millis(5);
 /// How often it is asked who answers while nothing is looked at.
 const ASKED_PAUSE: Duration = Duration::from_secs(1);
 
@@ -31,6 +35,8 @@ pub(crate) struct Postgres {
     asked: Instant,
     /// How long the last look took.
     took: Duration,
+    /// Who hears what the database says, where it says that something is new.
+    notices: Option<Notices>,
 }
 
 impl Postgres {
@@ -41,12 +47,26 @@ impl Postgres {
         // What cannot be read at all is found before anybody is told.
         let (seen, _) = store.look(None)?;
         let (asked, took) = (Instant::now(), Duration::ZERO);
-        Ok(Postgres { store, is_writable, poll: network.poll, seen, has_looked: false, asked, took })
+        let (poll, has_looked, notices) = (network.poll, false, None);
+        Ok(Postgres { store, is_writable, poll, seen, has_looked, asked, took, notices })
     }
 
     /// From look to look. At most half of the time is the database's: of a transaction that changes a million zones each look passes all of it by, until it ends.
     fn pause(&self) -> Duration {
-        self.poll.max(self.took)
+        let is_noticed = self.notices.as_ref().is_some_and(Notices::is_new);
+        let pause = if is_noticed { NOTICED_PAUSE.min(self.poll) } else { self.poll };
+        pause.max(self.took)
+    }
+
+    /// Hears notices where there are any, and makes sure that they arrive.
+    fn tend_notices(&mut self) -> Result<(), Fault> {
+        let backend = self.seen.server.backend;
+        match &self.notices {
+            _ if !self.seen.has_notices => self.notices = None,
+            None => self.notices = Some(self.store.notices(backend)),
+            Some(notices) => self.store.prove(notices, backend)?,
+        }
+        Ok(())
     }
 }
 
@@ -62,7 +82,9 @@ impl Source for Postgres {
     fn pauses(&self) -> Pauses {
         // What is left of it, as what the server says comes in between.
         let left = |pause: Duration| pause.saturating_sub(self.asked.elapsed());
-        (left(self.pause()), left(self.pause().max(QUIET_PAUSE)))
+        let is_noticed = self.notices.as_ref().is_some_and(Notices::is_new);
+        let quiet = if is_noticed { Duration::ZERO } else { QUIET_PAUSE };
+        (left(self.pause()), left(self.pause().max(quiet)))
     }
 
     fn is_another(&mut self) -> Result<bool, Fault> {
@@ -80,8 +102,11 @@ impl Source for Postgres {
             return found(Found::Nothing);
         }
         let began = Instant::now();
+        // What is said from here on may be of what this look does not see.
+        self.notices.iter().for_each(Notices::take);
         let (now, news) = self.store.look(Some(&self.seen))?;
         (self.seen, self.asked, self.took) = (now, Instant::now(), began.elapsed());
+        self.tend_notices()?;
         let is_first = !std::mem::replace(&mut self.has_looked, true);
         found(match news {
             News::Another => Found::Another,
@@ -90,6 +115,17 @@ impl Source for Postgres {
             News::Zones(zones) if zones.is_empty() => Found::Nothing,
             News::Zones(zones) => Found::Zones(zones),
         })
+    }
+
+    fn notices(&self) -> Option<Result<(), String>> {
+        self.notices.as_ref()?.are_heard()
+    }
+
+    fn await_news(&mut self, other: BorrowedFd<'_>, wait: Duration) -> bool {
+        match &self.notices {
+            Some(notices) if !notices.is_new() => self.store.await_notice(notices, other, wait),
+            _ => false,
+        }
     }
 
     fn list(&mut self, each: &mut dyn FnMut(&Head<'_>)) -> Result<(), Fault> {

@@ -114,6 +114,8 @@ struct Looked {
     changed: Instant,
     /// When the whole list was looked at last; `None`: it was not yet.
     listed: Option<Instant>,
+    /// What was said of the notices of the database.
+    notices: Option<Result<(), String>>,
 }
 
 impl Feeder {
@@ -195,7 +197,7 @@ impl Feeder {
         let (identity, is_writable) = (source.identity().to_owned(), source.is_writable());
         say(&self.stream, &[Frame::Opened { identity, is_writable }])?;
         let mut follow = self.take_held(wanted, source)?;
-        let mut looked = Looked { is_away: false, changed: Instant::now(), listed: None };
+        let mut looked = Looked { is_away: false, changed: Instant::now(), listed: None, notices: None };
         loop {
             self.beat()?;
             self.look(source, &mut follow, &mut looked)?;
@@ -248,6 +250,12 @@ impl Feeder {
             looked.is_away = waits.is_some();
             say(stream, &[Frame::Away(waits.as_ref().map(words).unwrap_or_default())])?;
         }
+        let notices = source.notices();
+        if notices != looked.notices {
+            let words = notices.clone().map(|heard| heard.err().unwrap_or_default());
+            say(stream, &[Frame::Notices(words)])?;
+            looked.notices = notices;
+        }
         let is_list = looked.listed.is_none_or(|listed| listed.elapsed() >= LIST);
         match found {
             Found::Another => return Err(Over::IsAnother),
@@ -264,7 +272,9 @@ impl Feeder {
 
     /// Takes what the server says.
     fn hear(&mut self, wait: Duration, source: &mut dyn Source, follow: &mut Follow) -> Result<(), Over> {
-        let mut wait = wait;
+        let has_some = self.reader.lock().unwrap_or_else(PoisonError::into_inner).has_some();
+        let has_waited = !has_some && !wait.is_zero() && source.await_news(self.stream.as_fd(), wait);
+        let mut wait = if has_waited { Duration::ZERO } else { wait };
         for _ in 0..FRAMES_A_TURN {
             match self.next(wait)? {
                 Some(frame) => follow.answer(frame),

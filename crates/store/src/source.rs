@@ -10,6 +10,7 @@
 //! An error ends what is under way: the source is dropped, and opened anew later. It is not `Send`: one thread has it.
 
 use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use wire::NameBuf;
@@ -40,6 +41,17 @@ pub trait Source {
 
     /// Looks what is new since the look before. `at`: the time, in seconds since 1970, for versions that are made.
     fn look(&mut self, at: u64) -> Result<Look, Fault>;
+
+    /// Whether it is heard when the database says that something is new; the error: why not, though it says so. `None`: it does not, or that is not known yet.
+    fn notices(&self) -> Option<Result<(), String>> {
+        None
+    }
+
+    /// Waits until something may be new, or `other` can be read, but no longer than this. Says whether it has waited: who hears nothing has not.
+    fn await_news(&mut self, other: BorrowedFd<'_>, wait: Duration) -> bool {
+        let _ = (other, wait);
+        false
+    }
 
     /// Hands over the newest version of each zone, each zone once; what comes later is found by looks from then on.
     fn list(&mut self, each: &mut dyn FnMut(&Head<'_>)) -> Result<(), Fault>;

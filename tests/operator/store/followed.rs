@@ -3,6 +3,7 @@
 mod faults;
 mod held;
 mod measured;
+mod notices;
 
 use std::net::SocketAddr;
 

@@ -187,6 +187,9 @@ pub struct StoreLine {
     /// When, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_at: Option<u64>,
+    /// Whether it is heard when the database says that something is new, in words; left out where it does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<String>,
     /// The number of the process that reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,

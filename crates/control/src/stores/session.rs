@@ -212,6 +212,7 @@ impl Session {
             Frame::Unfit(zone, _) if !self.terms.zones.allows(&zone) => {}
             Frame::Unfit(zone, words) => self.unfit(zone, shown(&words)),
             Frame::Misnamed(count, words) => self.misnamed((count, shown(&words))),
+            Frame::Notices(words) => self.notices(words.as_deref().map(shown)),
             Frame::Looked => self.looked(),
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
@@ -270,6 +271,26 @@ impl Session {
             return;
         }
         self.refuse(zone, words);
+    }
+
+    /// Whether what the database says is heard, or why not: it is looked each `poll-ms` then, as if it said nothing.
+    fn notices(&self, words: Option<String>) {
+        let heard = words.map(|words| if words.is_empty() { Ok(()) } else { Err(words) });
+        let why = heard.clone().and_then(Result::err);
+        let before = self.about(|about| {
+            about.notices = heard;
+            std::mem::replace(&mut about.notices_said, why.clone())
+        });
+        let name = self.key.0;
+        match (before, why) {
+            (Some(None), Some(why)) if self.may_say() => {
+                tracing::warn!("store {name}: its NOTIFY is not heard: {why}; it is looked each `poll-ms`");
+            }
+            (Some(Some(_)), None) if self.may_say() => {
+                tracing::info!("store {name}: its NOTIFY is heard");
+            }
+            _ => {}
+        }
     }
 
     /// Zones have names by which nobody knows them; none, or none any more.

@@ -124,6 +124,10 @@ impl Controller {
                 waits: about.waits_text(name),
                 last: about.last.as_ref().map(|(zone, serial, _)| format!("{zone} serial {serial}")),
                 last_at: about.last.as_ref().map(|(.., at)| *at),
+                notify: about.notices.as_ref().map(|notices| match notices {
+                    Ok(()) => "heard".into(),
+                    Err(why) => format!("not heard: {why}; it is looked each `poll-ms`"),
+                }),
                 pid: about.pid,
                 problems,
             }

@@ -13,7 +13,11 @@ pub fn check_frames(octets: &[u8]) {
         assert_eq!(once_more(&again), again);
         let has_words = matches!(
             frame,
-            Frame::Opened { .. } | Frame::Away(_) | Frame::Unfit(..) | Frame::Misnamed(..)
+            Frame::Opened { .. }
+                | Frame::Away(_)
+                | Frame::Notices(Some(_))
+                | Frame::Unfit(..)
+                | Frame::Misnamed(..)
         );
         assert!(again == frame || has_words, "{frame:?} is {again:?}");
     }

@@ -48,6 +48,8 @@ fn all() -> Vec<Frame> {
         Frame::Misnamed(7, "a..test. (no name)".into()),
         Frame::Looked,
         Frame::Away(String::new()),
+        Frame::Notices(Some("a proxy".into())),
+        Frame::Notices(None),
         Frame::Unconfined,
         Frame::Beat,
         Frame::Again,

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use feed::address::Tls;
 use futures_util::{SinkExt, StreamExt};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, CopyInSink, Error, NoTls, Row, RowStream, Statement};
@@ -45,6 +46,9 @@ pub(super) type Parameters<'p> = &'p [&'p (dyn ToSql + Sync)];
 pub(super) struct Link {
     // Before the runtime, whose it is.
     client: Client,
+    /// Of the host that let us in.
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
     runtime: Runtime,
     limit: Duration,
     /// Whether it was given up: nothing is waited for again.
@@ -61,9 +65,11 @@ impl Link {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(away)?;
         let has_tls = target.tls != Tls::Disable;
         let tls = has_tls.then(|| tls::connector(target.tls, &target.roots)).transpose()?;
-        let client = connect_to_any(&runtime, target, tls.as_ref(), &mut beat)?;
+        let (client, config) = connect_to_any(&runtime, target, tls.as_ref(), &mut beat)?;
         let link = Link {
             client,
+            config,
+            tls,
             runtime,
             limit,
             is_given_up: Cell::new(false),
@@ -77,6 +83,21 @@ impl Link {
             LOCK_WAIT.min(limit).as_millis(),
         ))?;
         Ok(link)
+    }
+
+    /// By what another connection to the same host is made.
+    pub(super) fn other(&self) -> (Config, Option<MakeRustlsConnect>) {
+        (self.config.clone(), self.tls.clone())
+    }
+
+    /// Has something be at work while anything is waited for.
+    pub(super) fn spawn(&self, act: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.runtime.spawn(act)
+    }
+
+    /// Waits for something that asks nothing.
+    pub(super) fn run<T>(&self, act: impl Future<Output = T>) -> T {
+        self.runtime.block_on(act)
     }
 
     fn wait<T>(&self, act: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
@@ -242,11 +263,11 @@ fn connect_to_any(
     target: &Target,
     tls: Option<&MakeRustlsConnect>,
     beat: &mut (dyn FnMut() -> bool + Send),
-) -> Result<Client, Fault> {
+) -> Result<(Client, Config), Fault> {
     let mut fault = Fault::Address("expected a host, found none".into());
     for config in target.each_host() {
         fault = match within(runtime, CONNECT_MAX, beat, connect(&config, tls.cloned())) {
-            Ok(Ok(client)) => return Ok(client),
+            Ok(Ok(client)) => return Ok((client, config)),
             Ok(Err(error)) => error.into(),
             Err(Late::Silent) => Fault::Away(format!("no word from it for {} s", CONNECT_MAX.as_secs())),
             Err(Late::Unwanted) => return Err(unwanted()),

@@ -57,6 +57,8 @@ pub struct Seen {
     /// Who answered.
     pub server: Server,
     ended: Ended,
+    /// Whether versions send NOTIFY.
+    pub has_notices: bool,
     /// The number of the newest version.
     newest: Option<i64>,
     /// Of a replica: versions that the next look finds again.
@@ -95,7 +97,8 @@ pub const HEADS_MAX: usize = 10_000;
 pub(super) const LOOK: &str = "SELECT pg_current_snapshot()::text, zonda.cluster(), pg_postmaster_start_time()::text,
            (SELECT timeline_id FROM pg_control_checkpoint()), pg_backend_pid(), pg_is_in_recovery(),
            pg_relation_filenode(to_regclass('zonda.version'))::bigint,
-           (SELECT max(v.id) FROM zonda.version v WHERE NOT v.open), n.ids, n.zones
+           (SELECT max(v.id) FROM zonda.version v WHERE NOT v.open), n.ids, n.zones,
+           (SELECT s.notify FROM zonda.store s WHERE s.one = 1)
       FROM (SELECT array_agg(v.id) AS ids, array_agg(v.zone) AS zones FROM zonda.version v
              WHERE NOT v.open AND (v.transaction >= $1::text::xid8 OR v.transaction = ANY ($2::text[]::xid8[]))) n";
 
@@ -122,6 +125,7 @@ impl Store {
         let newest: Option<i64> = row.try_get(7)?;
         let ids: Vec<i64> = row.try_get::<_, Option<_>>(8)?.unwrap_or_default();
         let zones: Vec<String> = row.try_get::<_, Option<_>>(9)?.unwrap_or_default();
+        let has_notices = row.try_get::<_, Option<_>>(10)?.unwrap_or_default();
         let news = match before {
             None => News::List,
             Some(before) if before.server != server => News::Another,
@@ -133,7 +137,7 @@ impl Store {
             }
         };
         let known = if server.is_replica && ids.len() <= KNOWN_MAX { ids } else { Vec::new() };
-        Ok((Seen { server, ended, newest, known: known.into_iter().collect() }, news))
+        Ok((Seen { server, ended, has_notices, newest, known: known.into_iter().collect() }, news))
     }
 
     /// Newest versions of up to [`HEADS_MAX`] zones after this name (of all: after none, the empty one), in the order of their names. Each page is a moment of

@@ -33,6 +33,7 @@ pub(super) fn store_text(line: &StoreLine) -> String {
     let ago = line.last_at.map_or(0, |at| now.saturating_sub(at));
     line.last.iter().for_each(|last| add("last", &format!("{last}, {} ago", Seconds(ago))));
     line.identity.iter().for_each(|identity| add("identity", identity));
+    line.notify.iter().for_each(|notify| add("notify", notify));
     line.pid.iter().for_each(|pid| add("process", &pid.to_string()));
     line.refusals.iter().for_each(|refusal| add("not served", refusal));
     text
