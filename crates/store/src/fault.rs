@@ -107,6 +107,17 @@ pub enum Fault {
     },
     /// Too many names or records for one zone.
     TooMany(String),
+    /// What keeps tables of PowerDNS from being read.
+    PowerDns(crate::powerdns::Fault),
+}
+
+impl From<crate::powerdns::Fault> for Fault {
+    fn from(fault: crate::powerdns::Fault) -> Fault {
+        match fault {
+            crate::powerdns::Fault::Server(fault) => *fault,
+            fault => Fault::PowerDns(fault),
+        }
+    }
 }
 
 /// What PostgreSQL calls a statement that it ended, as it took too long, or waited too long for a lock.
@@ -202,6 +213,7 @@ impl fmt::Display for Fault {
                 }
             }
             Fault::TooMany(zone) => write!(f, "zone {zone}: more than 2^32 records"),
+            Fault::PowerDns(fault) => fault.fmt(f),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! * [`target`]: where it is; `tls`: how to trust it; `link`: a connection, with a limit of time for each statement; `fault`: what the server says.
 //! * [`open`]: a schema made, opened, refused, adopted; `schema.sql`, `triggers.sql`, `close.sql`: versions are made in there.
 //! * [`write`]: all of a zone put in place of what is there; [`read`]: the reverse, and the history; [`trim`]: history dropped.
+//! * [`powerdns`]: the tables of another program in one.
 //! * [`follow`]: as who follows it has it open; [`look`]: what is new for them, [`fetch`]: and what that is; [`notices`]: when to look.
 
 mod fault;
@@ -16,6 +17,7 @@ mod link;
 pub mod look;
 pub mod notices;
 pub mod open;
+pub mod powerdns;
 pub mod read;
 pub mod target;
 mod tls;

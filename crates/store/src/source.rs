@@ -132,6 +132,11 @@ pub trait Moment {
     /// were read.
     fn records(&mut self, zone: &str, begin: BeginWhole<'_>, each: Each<'_>) -> Result<(), Fault>;
 
+    /// What of the zone that was asked for last is not served, though it is a zone, in words; empty: all of it is. `None`: there is nothing of the kind.
+    fn without(&mut self) -> Option<String> {
+        None
+    }
+
     /// Whether it may not have heard yet of zones that others have, as a replica.
     fn may_lag(&self) -> bool {
         false

@@ -96,7 +96,7 @@ impl Store {
     }
 }
 
-fn connect(target: &Target, limit: Duration, beat: Beat) -> Result<Link, Fault> {
+pub(super) fn connect(target: &Target, limit: Duration, beat: Beat) -> Result<Link, Fault> {
     let link = Link::open(target, limit, beat)?;
     let version = link.query("SELECT current_setting('server_version_num')::integer", &[])?;
     match version.first().map(|row| row.try_get::<_, i32>(0)).transpose()? {

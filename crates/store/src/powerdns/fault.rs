@@ -17,7 +17,7 @@ pub enum Fault {
     Busy,
     /// Files of SQLite's beside it that cannot be opened.
     Beside,
-    /// A file that nobody had open, and that somebody has opened while it was read.
+    /// A file that nobody had open, and that somebody has opened while it was read; or another server that answers in the place of the one that was asked. It is to be opened anew.
     Woken,
     /// What a writer left that has ended in the midst of a transaction.
     Unfinished,
@@ -25,6 +25,8 @@ pub enum Fault {
     NoZone,
     /// The zone was another one each time that it was read.
     Moving,
+    /// What the client of a server says.
+    Server(Box<crate::Fault>),
     /// Anything else that the database says.
     Said(String),
 }
@@ -53,6 +55,7 @@ impl fmt::Display for Fault {
             ),
             Fault::NoZone => f.write_str("there is no such zone"),
             Fault::Moving => f.write_str("changes while it is read"),
+            Fault::Server(fault) => fault.fmt(f),
             Fault::Said(words) => f.write_str(words),
         }
     }

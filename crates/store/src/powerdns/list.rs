@@ -4,6 +4,7 @@ use wire::{Name, NameBuf};
 
 use super::mark::{Mark, Marker};
 use super::refusal::Refusal;
+use super::soa;
 
 /// What PowerDNS is for a zone: `domains.type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Reads a row of [`super::client::LIST`]; `None`: its number is none.
+    /// Reads a row of [`super::Client::LIST`]; `None`: its number is none.
     pub(super) fn of(columns: &[Option<&[u8]>]) -> Option<Listed> {
         let &[id, name, kind, soa, keys, presigned, nsec3, edited] = columns else { return None };
         let count = |column: Option<&[u8]>| number(column).unwrap_or(0).unsigned_abs();
@@ -76,6 +77,12 @@ impl Listed {
     #[must_use]
     pub fn name(&self) -> Option<NameBuf> {
         absolute(&self.text).filter(|name| text_of(name).eq_ignore_ascii_case(&self.text))
+    }
+
+    /// The serial that its SOA record has.
+    #[must_use]
+    pub fn serial(&self) -> Option<u32> {
+        soa::serial(self.soa.as_deref()?)
     }
 
     /// The same as long as nothing of this has changed.

@@ -1,11 +1,11 @@
 //! Which zones are others than at the look before: by their SOA content, as nothing else in the tables says that a zone has changed.
 //!
-//! A look is as long as its caller lets it: what is left of the list is looked at by the next one. Known of a zone are its name and a mark of its row, so that a
-//! million of them are some 100 MiB.
+//! A look is as long as its caller lets it: what is left of the list is looked at by the next one. Known of a zone are its name, its number, and marks of its row of the
+//! list and of its rows, so that a million of them are some 150 MiB.
 
 use std::collections::HashMap;
 
-use wire::NameBuf;
+use wire::{Name, NameBuf};
 
 use super::client::Client;
 use super::fault::Fault;
@@ -34,8 +34,16 @@ pub struct Look {
     looked_at: Option<Stamp>,
 }
 
-struct Known {
-    /// `None`: it is to be another one.
+/// What is known of a zone.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its number.
+    pub id: i64,
+    /// The serial that its SOA record has; 0: none that can be read.
+    pub serial: u32,
+    /// The mark of its rows when they were read last; `None`: they were not since it is as it is.
+    pub rows: Option<Mark>,
+    /// That of its row of the list; `None`: it is to be another one.
     mark: Option<Mark>,
     round: u32,
 }
@@ -91,14 +99,35 @@ impl Look {
     fn meet(&mut self, listed: &Listed, each: &mut dyn FnMut(Seen<'_>)) {
         let Some(name) = listed.name() else { return };
         let (mark, round) = (Some(listed.mark()), self.round);
-        let before = self.known.insert(name, Known { mark, round });
-        if before.is_none_or(|known| known.mark != mark) {
+        let (id, serial) = (listed.id, listed.serial().unwrap_or(0));
+        let same = self.known.get(&name).filter(|known| known.mark == mark);
+        let (rows, is_same) = (same.and_then(|known| known.rows), same.is_some());
+        self.known.insert(name, Known { id, serial, rows, mark, round });
+        if !is_same {
             each(Seen::Other(listed));
         }
     }
 
+    /// What is known of a zone; `None`: there is none of that name.
+    #[must_use]
+    pub fn known(&self, zone: &Name) -> Option<Known> {
+        self.known.get(zone).copied()
+    }
+
+    /// All zones.
+    pub fn zones(&self) -> impl Iterator<Item = (&NameBuf, Known)> {
+        self.known.iter().map(|(zone, known)| (zone, *known))
+    }
+
+    /// Keeps the mark of rows that were read; `None`: they are others by now.
+    pub fn note_rows(&mut self, zone: &Name, rows: Option<Mark>) {
+        if let Some(known) = self.known.get_mut(zone) {
+            known.rows = rows;
+        }
+    }
+
     /// Has the next round find a zone to be another one, also where the database has not changed since: it could not be read.
-    pub fn again(&mut self, zone: &NameBuf) {
+    pub fn again(&mut self, zone: &Name) {
         if let Some(known) = self.known.get_mut(zone) {
             known.mark = None;
         }

@@ -8,6 +8,20 @@ pub const MARK_OCTETS: usize = 16;
 /// The same for the same rows, and another one for others.
 pub type Mark = [u8; MARK_OCTETS];
 
+/// A mark of words that are no rows: what is known by them is the same wherever it is asked.
+#[must_use]
+pub fn of_words(words: &[&str]) -> Mark {
+    let mut marker = Marker::default();
+    words.iter().for_each(|word| marker.column(Some(word.as_bytes())));
+    marker.mark()
+}
+
+/// A mark in 32 hexadecimal digits.
+#[must_use]
+pub fn text(mark: &Mark) -> String {
+    mark.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
 /// Makes a mark of columns, one after the other.
 ///
 /// The first half of SHA-256. The rows are customers' of whoever runs PowerDNS: whoever can find two zones with one mark has a change that nobody sees, which a hash

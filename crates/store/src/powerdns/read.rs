@@ -6,17 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use wire::Name;
-use zone::Contents;
 use zonefile::Buffers;
 
-use super::client::{Client, FIND, LIST, ROWS, Value, recognise};
+use super::client::{Client, FIND, Value, recognise};
 use super::fault::Fault;
-use super::left_out::LeftOut;
 use super::list::{Listed, number, text_of};
 use super::mark::{Mark, Marker};
 use super::refusal::Refusal;
 use super::sqlite::Sqlite;
 use super::translate::{Row, Rules, Translator};
+use super::zone::Zone;
 
 /// Zones of a page, and rows of a part of one: what is done with them meanwhile is little.
 pub const PAGE_MAX: usize = 10_000;
@@ -40,16 +39,6 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// The same as long as nobody else has changed something: which tables these are, and a number of the database's.
 pub type Stamp = (u64, i64);
-
-/// A zone that can be served.
-pub struct Zone {
-    /// Its records.
-    pub contents: Contents,
-    /// The same as long as no row of it has changed.
-    pub mark: Mark,
-    /// What of its rows is not in there.
-    pub left_out: LeftOut,
-}
 
 /// Whether there may be more after a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +68,9 @@ impl<C: Client> Tables<C> {
 
     /// Hands over a page of the list: zones whose number is greater than `after` ([`BEFORE_ALL`]), in the order of numbers.
     pub fn list(&mut self, after: i64, each: &mut dyn FnMut(Listed)) -> Result<Page, Fault> {
-        let mut pace = Pace::of(&self.client, PAGE_MAX);
+        let mut pace = Pace::of(self.client.held_max(), PAGE_MAX);
         let mut page = Page::Last;
-        self.client.rows(LIST, &[Value::Number(after)], &mut |columns| {
+        self.client.rows(C::LIST, &[Value::Number(after)], &mut |columns| {
             // A number that is none was never given by PowerDNS, and nothing can be asked beyond it.
             let Some(listed) = Listed::of(columns) else { return ControlFlow::Continue(()) };
             let id = listed.id;
@@ -95,7 +84,7 @@ impl<C: Client> Tables<C> {
     pub fn find(&mut self, name: &Name) -> Result<Listed, Fault> {
         let text = text_of(name);
         let mut id = None;
-        self.client.rows(FIND, &[Value::Text(&text)], &mut |columns| {
+        self.client.few(FIND, &[Value::Text(&text)], &mut |columns| {
             id = columns.first().and_then(|column| number(*column));
             ControlFlow::Break(())
         })?;
@@ -125,13 +114,19 @@ impl<C: Client> Tables<C> {
         }
         Err(Fault::Moving)
     }
+
+    /// The mark of the rows of a zone as they are: that of [`Zone`] as long as none has changed.
+    pub fn mark(&mut self, id: i64) -> Result<Mark, Fault> {
+        let listed = row(&mut self.client, id)?;
+        rows(&mut self.client, &listed, &mut |_| {})
+    }
 }
 
 /// The row of the list of the zone with this number.
 fn row<C: Client>(client: &mut C, id: i64) -> Result<Listed, Fault> {
     let mut found = None;
-    client.rows(LIST, &[Value::Number(id.saturating_sub(1))], &mut |columns| {
-        found = Listed::of(columns).filter(|listed| listed.id == id);
+    client.few(C::LISTED, &[Value::Number(id)], &mut |columns| {
+        found = Listed::of(columns);
         ControlFlow::Break(())
     })?;
     found.ok_or(Fault::NoZone)
@@ -142,8 +137,11 @@ fn rows<C: Client>(client: &mut C, listed: &Listed, each: &mut dyn FnMut(&Row<'_
     let mut marker = Marker::default();
     listed.note(&mut marker);
     let mut last = Key::default();
+    let held = client.held_max();
+    // Where readers hold up nobody all of a zone is one part: it would be sorted anew for each.
+    let steps = held.map_or(usize::MAX, |_| PAGE_MAX);
     loop {
-        let mut pace = Pace::of(client, PAGE_MAX);
+        let mut pace = Pace::of(held, steps);
         let (mut is_over, mut is_in_order) = (true, true);
         let from = last.clone();
         let values = [
@@ -152,7 +150,7 @@ fn rows<C: Client>(client: &mut C, listed: &Listed, each: &mut dyn FnMut(&Row<'_
             Value::Text(&from.rtype),
             Value::Number(from.id),
         ];
-        client.rows(ROWS, &values, &mut |columns| {
+        client.rows(C::ROWS, &values, &mut |columns| {
             let &[name, rtype, id, content, ttl, prio, disabled] = columns else {
                 return ControlFlow::Break(());
             };
@@ -209,15 +207,16 @@ struct Pace {
 const STEPS: usize = 32;
 
 impl Pace {
-    fn of<C: Client>(client: &C, steps: usize) -> Pace {
-        Pace { held: client.held_max(), until: None, steps }
+    fn of(held: Option<Duration>, steps: usize) -> Pace {
+        Pace { held, until: None, steps }
     }
 
     fn step(&mut self) -> ControlFlow<()> {
-        let Some(held) = self.held else { return ControlFlow::Continue(()) };
-        let until = *self.until.get_or_insert_with(|| Instant::now() + held);
         self.steps = self.steps.saturating_sub(1);
-        let is_late = self.steps.is_multiple_of(STEPS) && Instant::now() >= until;
+        let is_late = self.held.is_some_and(|held| {
+            let until = *self.until.get_or_insert_with(|| Instant::now() + held);
+            self.steps.is_multiple_of(STEPS) && Instant::now() >= until
+        });
         if self.steps == 0 || is_late { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -28,6 +28,12 @@ pub(super) fn check(id: i64, apex: &Name, content: &[u8]) -> Result<(), Refusal>
     Err(Refusal::Soa(shown, mended(&fields, apex, text.len()).map(|right| statement(id, &right))))
 }
 
+/// The serial of a content; `None`: it has none.
+pub(super) fn serial(content: &[u8]) -> Option<u32> {
+    let mut fields = content.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+    std::str::from_utf8(fields.nth(SERIAL)?).ok()?.parse().ok()
+}
+
 fn is_zero(field: &str) -> bool {
     field.bytes().all(|octet| octet == b'0')
 }
@@ -75,6 +81,15 @@ mod tests {
             _ => format!("{begin}{right}' WHERE domain_id = 5 AND type = 'SOA';"),
         });
         assert_eq!(found, expected, "{content}");
+    }
+
+    #[test]
+    fn serials() {
+        for (content, expected) in
+            [(" ns.x  host.x 7 1", Some(7)), ("ns.x host.x 4294967296", None), ("ns.x host.x", None)]
+        {
+            assert_eq!(serial(content.as_bytes()), expected, "{content}");
+        }
     }
 
     #[test]

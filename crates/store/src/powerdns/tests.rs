@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::*;
 
+mod audits;
 mod looks;
 mod opened;
 mod readings;
@@ -84,7 +85,7 @@ impl Scratch {
 }
 
 /// All records of a zone as lines, sorted.
-fn lines(contents: &zone::Contents) -> Vec<String> {
+fn lines(contents: &::zone::Contents) -> Vec<String> {
     let mut lines = Vec::new();
     for node in contents.nodes() {
         for set in node.rrsets() {

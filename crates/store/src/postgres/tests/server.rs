@@ -273,6 +273,15 @@ impl Scratch {
         format!("postgres://{user}@{host}:{}/{}", self.server.port, self.name)
     }
 
+    /// What PowerDNS has to be told to keep its tables there.
+    pub fn powerdns_settings(&self) -> String {
+        let (folder, port) = (self.folder().display(), self.server.port);
+        format!(
+            "launch=gpgsql\ngpgsql-host={folder}\ngpgsql-port={port}\ngpgsql-dbname={}\ngpgsql-user={USER}\ngpgsql-dnssec=yes\n",
+            self.name
+        )
+    }
+
     /// Certificates of the authority that its certificate is of.
     pub fn roots(&self) -> PathBuf {
         self.folder().join("ca.crt")

@@ -94,7 +94,7 @@ fn a_zone_that_could_not_be_read() {
     let scratch = Scratch::with(&["a.org", "b.org"]);
     let (mut tables, mut known) = (scratch.tables(), Look::new());
     look(&mut known, &mut tables, usize::MAX);
-    known.again(&"a.org".parse().unwrap());
+    known.again(&"a.org".parse::<wire::NameBuf>().unwrap());
     assert_eq!(look(&mut known, &mut tables, usize::MAX).0, ["+a.org."]);
     assert!(look(&mut known, &mut tables, usize::MAX).0.is_empty());
 }

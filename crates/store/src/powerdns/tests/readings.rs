@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::powerdns::client::{LIST, ROWS};
 
 /// More rows than two parts have.
 const ROWS_OF_PARTS: usize = 2 * read::PAGE_MAX + 5;
@@ -59,14 +58,14 @@ fn no_statement_sorts() {
         (1..=zones).for_each(|at| scratch.zone(at + zones, &format!("z{at}.x{zones}"), "NATIVE"));
         (0..zones * 10).for_each(|at| scratch.record(zones, &format!("a{at}.z.x"), "A", "192.0.2.1"));
         scratch.run("COMMIT; ANALYZE");
-        for statement in [LIST, ROWS] {
+        for statement in [Sqlite::LIST, Sqlite::ROWS] {
             let steps = plan(&scratch, statement);
             // A list of one zone is read from its begin.
             let is_scan = |step: &String| step.starts_with("SCAN") && zones != 1;
             let is_fine = |step: &String| !step.contains("TEMP B-TREE") && !is_scan(step);
             assert!(!steps.is_empty() && steps.iter().all(is_fine), "{steps:?}");
         }
-        let steps = plan(&scratch, ROWS);
+        let steps = plan(&scratch, Sqlite::ROWS);
         assert!(
             steps[0].contains("INDEX records_lookup_id_idx (domain_id=? AND (name,type)>(?,?)"),
             "{steps:?}"
@@ -159,11 +158,11 @@ impl Client for Sorting {
 
     fn rows(
         &mut self,
-        statement: &str,
+        statement: &'static str,
         values: &[client::Value<'_>],
         each: client::Each<'_>,
     ) -> Result<(), Fault> {
-        if statement == ROWS {
+        if statement == Sorting::ROWS {
             self.parts += 1;
             std::thread::sleep(sqlite::HELD_MAX);
         }
