@@ -17,6 +17,7 @@ use wire::name::NAME_OCTETS_MAX;
 use wire::{Name, NameBuf};
 
 use crate::address::Address;
+use crate::schema::PowerDns;
 
 /// Octets of the rest of a frame: a message of DNS, or words.
 pub const REST_OCTETS_MAX: usize = 65_535;
@@ -78,6 +79,8 @@ pub enum Frame {
     Names(NameBuf),
     /// Server, then: a piece of the certificates that a database is to show one of, in PEM; all pieces together are at most [`ROOTS_OCTETS_MAX`].
     Roots(Vec<u8>),
+    /// Server, then: its tables are PowerDNS's, and are read like this.
+    PowerDns(PowerDns),
     /// Server, after that: where the store is.
     Open(Address),
     /// Feeder: the store was opened; its identity, and whether this process may write it. What was on its way before is forgotten by both.
@@ -114,6 +117,8 @@ pub enum Frame {
     Unfit(NameBuf, String),
     /// Feeder: so many zones have names that are not in their one form, and are not looked at; the first of them, in words.
     Misnamed(u32, String),
+    /// Feeder: what of a zone is not served, though it is a zone, in words; empty: all of it is.
+    Without(NameBuf, String),
     /// Feeder: all that was there to be pushed was, for now. `Gone`s and `Back`s before it belong together.
     Looked,
     /// Feeder: the store cannot be read, and why; empty: it can again.
@@ -158,6 +163,7 @@ impl Frame {
         let begin = out.len();
         out.extend_from_slice(&[self.kind(), 0, 0, 0, 0]);
         match self {
+            Frame::PowerDns(tables) => tables.write(out),
             Frame::Open(address) => address.write(out),
             Frame::Away(text) => words(out, text),
             Frame::Notices(text) => {
@@ -190,7 +196,7 @@ impl Frame {
                 out.extend_from_slice(&count.to_be_bytes());
                 words(out, text);
             }
-            Frame::Unfit(zone, text) => {
+            Frame::Unfit(zone, text) | Frame::Without(zone, text) => {
                 out.extend_from_slice(zone.octets());
                 words(out, text);
             }
@@ -228,6 +234,7 @@ impl Frame {
         match self {
             Frame::Names(_) => b'n',
             Frame::Roots(_) => b'k',
+            Frame::PowerDns(_) => b'p',
             Frame::Open(_) => b'o',
             Frame::Opened { .. } => b'O',
             Frame::Held(..) => b'h',
@@ -240,6 +247,7 @@ impl Frame {
             Frame::Back(..) => b'B',
             Frame::Unfit(..) => b'u',
             Frame::Misnamed(..) => b'i',
+            Frame::Without(..) => b'W',
             Frame::Looked => b'l',
             Frame::Away(_) => b'a',
             Frame::Notices(_) => b'N',
@@ -260,6 +268,7 @@ impl Frame {
         let frame = match kind {
             b'n' => Frame::Names(rest.zone()?),
             b'k' => Frame::Roots(std::mem::take(&mut rest.0).to_vec()),
+            b'p' => Frame::PowerDns(PowerDns::read(&mut rest)?),
             b'o' => Frame::Open(Address::read(&mut rest)?),
             b'O' => Frame::Opened { is_writable: rest.octets::<1>()?[0] != 0, identity: rest.words()? },
             b'h' => Frame::Held(rest.zone()?, rest.version_if_any()?),
@@ -275,6 +284,7 @@ impl Frame {
             b'B' => Frame::Back(rest.zone()?, rest.number()?),
             b'u' => Frame::Unfit(rest.zone()?, rest.words()?),
             b'i' => Frame::Misnamed(rest.number()?, rest.words()?),
+            b'W' => Frame::Without(rest.zone()?, rest.words()?),
             b'l' => Frame::Looked,
             b'a' => Frame::Away(rest.words()?),
             b'N' => {

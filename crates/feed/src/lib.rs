@@ -2,11 +2,12 @@
 //! and not the feeder.
 //!
 //! * [`frame`]: the words; [`pair`]: over what they are said.
-//! * [`address`]: where a store is, as the feeder is told; [`url`]: as people write that of PostgreSQL, in settings and for `zonda store`.
+//! * [`address`]: where a store is, as the feeder is told; [`url`]: as people write that of PostgreSQL, in settings and for `zonda store`; [`schema`]: whose tables it has.
 //!
 //! Design: `docs/design/store.md` 5.
 
 pub mod address;
 pub mod frame;
 pub mod pair;
+pub mod schema;
 pub mod url;

@@ -41,13 +41,14 @@ pub(crate) fn limit() -> io::Result<()> {
     Ok(rustix::thread::set_no_new_privs(true)?)
 }
 
-/// Gives up all but the folder of the database: SQLite needs that for what it has beside the file. The error: there is no such folder, as yet. Says whether the kernel sees to it.
-pub(crate) fn confine_to_folder(folder: &Path) -> io::Result<bool> {
+/// Gives up all but the folder of the database: SQLite needs that for what it has beside the file. `is_read`: it is read alone. The error: there is no such folder, as yet. Says
+/// whether the kernel sees to it.
+pub(crate) fn confine_to_folder(folder: &Path, is_read: bool) -> io::Result<bool> {
     let folder = PathFd::new(folder).map_err(|error| match fs::metadata(folder) {
         Err(missing) => missing,
         Ok(_) => io::Error::other(error),
     })?;
-    restrict(Some(folder), None).map_err(io::Error::other)
+    restrict(Some((folder, is_read)), None).map_err(io::Error::other)
 }
 
 /// Gives up all but connecting to one port, or that too. Says whether the kernel sees to it.
@@ -55,14 +56,12 @@ pub(crate) fn confine_to_port(port: Option<u16>) -> io::Result<bool> {
     restrict(None, port).map_err(io::Error::other)
 }
 
-fn restrict(folder: Option<PathFd>, port: Option<u16>) -> Result<bool, RulesetError> {
-    let files = AccessFs::ReadFile
-        | AccessFs::ReadDir
-        | AccessFs::WriteFile
-        | AccessFs::Truncate
-        | AccessFs::MakeReg
-        | AccessFs::RemoveFile;
-    let beneath = folder.map(|folder| Ok::<_, RulesetError>(PathBeneath::new(folder, files)));
+fn restrict(folder: Option<(PathFd, bool)>, port: Option<u16>) -> Result<bool, RulesetError> {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let write = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
+    let beneath = folder.map(|(folder, is_read)| {
+        Ok::<_, RulesetError>(PathBeneath::new(folder, if is_read { read } else { read | write }))
+    });
     let connecting = port.map(|port| Ok::<_, RulesetError>(NetPort::new(port, AccessNet::ConnectTcp)));
     let status = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI_WANTED))?
@@ -88,7 +87,7 @@ mod tests {
         std::fs::write(own.path().join("zones.db"), "").unwrap();
         let (path, elsewhere) = (own.path().join("zones.db"), other.path().join("x"));
         let confined = move || {
-            if !confine_to_folder(path.parent().unwrap()).unwrap() {
+            if !confine_to_folder(path.parent().unwrap(), false).unwrap() {
                 eprintln!("this kernel has no Landlock");
                 return;
             }
@@ -100,7 +99,28 @@ mod tests {
         };
         std::thread::spawn(confined).join().unwrap();
         assert!(File::open("/etc/passwd").is_ok());
-        assert_eq!(confine_to_folder(Path::new("/nowhere/at")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            confine_to_folder(Path::new("/nowhere/at"), false).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+    }
+
+    /// Of a database of others nothing can be written, nor beside it.
+    #[test]
+    fn a_folder_to_read() {
+        let own = tempfile::tempdir().unwrap();
+        let path = own.path().join("pdns.db");
+        std::fs::write(&path, "").unwrap();
+        let confined = move || {
+            if !confine_to_folder(path.parent().unwrap(), true).unwrap() {
+                eprintln!("this kernel has no Landlock");
+                return;
+            }
+            assert!(File::open(&path).is_ok());
+            assert!(File::options().write(true).open(&path).is_err());
+            assert!(File::create(path.with_extension("db-wal")).is_err() && fs::remove_file(&path).is_err());
+        };
+        std::thread::spawn(confined).join().unwrap();
     }
 
     /// Of a thread, too: the port of the database is there, another one is not, and no file at all.

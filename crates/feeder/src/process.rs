@@ -46,19 +46,20 @@ pub fn run() -> Result<(), String> {
     let stream =
         UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(line("use standard input"))?);
     let mut feeder = Feeder::new(stream).map_err(line("use standard input"))?;
-    let (mut wanted, mut roots) = (Allowed::default(), Vec::new());
+    let (mut wanted, mut roots, mut tables) = (Allowed::default(), Vec::new(), None);
     let address = loop {
         match feeder.next(OPEN_WAIT) {
             Ok(Some(Frame::Names(name))) => wanted.add(&name),
             Ok(Some(Frame::Roots(piece))) if roots.len() + piece.len() <= ROOTS_OCTETS_MAX => {
                 roots.extend(piece);
             }
+            Ok(Some(Frame::PowerDns(rules))) => tables = Some(rules),
             Ok(Some(Frame::Open(address))) => break address,
             _ => return Err("this is started by `zonda serve`, for `[[store]]`".into()),
         }
     };
     limit().map_err(line("give up rights"))?;
-    match feeder.serve(Reach::of(address, roots), &wanted) {
+    match feeder.serve(Reach::of(address, roots, tables), &wanted) {
         // The pair ends with the server, which is no fault of this process.
         Err(error)
             if error.kind() == io::ErrorKind::UnexpectedEof || error.kind() == io::ErrorKind::BrokenPipe =>

@@ -89,8 +89,15 @@ impl Push<'_> {
         let Some(newest) = newest.filter(|newest| newest.kind != Kind::Removed) else {
             return Ok(if self.is_known { Pushed::Gone } else { Pushed::Nothing });
         };
+        if let Some(words) = moment.without() {
+            say(Frame::Without(self.zone.to_owned(), words))?;
+        }
         let to = version_of(&newest);
         let mark = to.mark;
+        // Somebody is at work in it, so that there is no version to compare.
+        if mark == Mark::NONE && moment.is_pending(&name)? {
+            return Ok(Pushed::Later);
+        }
         if let Some(held) = self.held {
             if held.mark == mark && mark != Mark::NONE && !self.is_whole {
                 return Ok(Pushed::Nothing);

@@ -107,6 +107,8 @@ pub enum Fault {
     },
     /// Too many names or records for one zone.
     TooMany(String),
+    /// Tables of PowerDNS, into which nothing is written.
+    Theirs,
     /// What keeps tables of PowerDNS from being read.
     PowerDns(crate::powerdns::Fault),
 }
@@ -175,6 +177,9 @@ impl fmt::Display for Fault {
             Fault::Busy => write!(f, "somebody else writes, for more than {} s: nothing was changed", crate::sqlite::open::WAIT_MAX.as_secs()),
             Fault::ReadOnly => f.write_str("cannot write: the file, its folder or the file system is read-only for this user"),
             Fault::Beside => f.write_str("cannot open the files beside it (-wal, -shm): its folder has to be writable for this user, also to read"),
+            Fault::Theirs => f.write_str(
+                "nothing is written into PowerDNS's tables: give the zone a greater serial there",
+            ),
             Fault::Full => f.write_str("no room on the disk: nothing was changed"),
             Fault::Sqlite(error) if is_output(error) => write!(f, "cannot read or write ({}): nothing was changed", words(error)),
             Fault::Sqlite(error) => f.write_str(&words(error)),

@@ -17,6 +17,7 @@ pub fn check_frames(octets: &[u8]) {
                 | Frame::Away(_)
                 | Frame::Notices(Some(_))
                 | Frame::Unfit(..)
+                | Frame::Without(..)
                 | Frame::Misnamed(..)
         );
         assert!(again == frame || has_words, "{frame:?} is {again:?}");

@@ -27,6 +27,8 @@ fn all() -> Vec<Frame> {
     vec![
         Frame::Names(zone.clone()),
         Frame::Roots(b"-----BEGIN".to_vec()),
+        Frame::PowerDns(PowerDns { skips_unknown: true, default_ttl: 3_600, direct_dnskey: false }),
+        Frame::PowerDns(PowerDns { skips_unknown: false, default_ttl: 0, direct_dnskey: true }),
         Frame::Open(Address::File("/a/b".into())),
         Frame::Open(network(
             Place::Tcp(vec![host("db1.example", "192.0.2.1"), host("db2.example", "2001:db8::2")], 5_432),
@@ -46,6 +48,7 @@ fn all() -> Vec<Frame> {
         Frame::Back(zone.clone(), 9),
         Frame::Unfit(zone.clone(), "why".into()),
         Frame::Misnamed(7, "a..test. (no name)".into()),
+        Frame::Without(zone.clone(), "2 rows".into()),
         Frame::Looked,
         Frame::Away(String::new()),
         Frame::Notices(Some("a proxy".into())),
