@@ -50,7 +50,7 @@ pub const TEXT_WORDS_KEPT_MAX: usize = check::FINDINGS_PER_CHECK_MAX as usize;
 
 impl ZoneText {
     /// Of records that a primary sent, or that are stored: where they are from, and how many came beside them that are not of the zone.
-    pub(crate) fn transferred(contents: Contents, from: &dyn Display, out_of_zone_count: u64) -> ZoneText {
+    pub fn transferred(contents: Contents, from: &dyn Display, out_of_zone_count: u64) -> ZoneText {
         ZoneText {
             contents,
             out_of_zone: Vec::new(),

@@ -18,6 +18,7 @@ mod export;
 mod history;
 mod import;
 mod kept;
+mod powerdns;
 mod source;
 mod trim;
 
@@ -36,6 +37,7 @@ Examples:
   zonda store init zones.db
   zonda store import zones.db example.com=example.com.zone
   zonda store import zones.db --folder /etc/zonda/zones
+  zonda store import zones.db --from-powerdns /var/lib/powerdns/pdns.sqlite3
   zonda store edit zones.db example.com --why \"ticket 4711\"
   zonda store history zones.db example.com --diff
   zonda store export zones.db example.com >example.com.zone

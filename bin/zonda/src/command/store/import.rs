@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use control::text::{cannot, count};
 use control::wanted::{name_of_file, parse_argument};
 use store::{Database, DatabaseWriter, Fault, Meta, Put};
-use wire::NameBuf;
+use wire::{Name, NameBuf};
 use zonefile::Buffers;
 
-use super::{At, Lines, Said, again, as_json, meta, open, source, who};
+use super::{At, Lines, Said, again, as_json, meta, open, powerdns, source, who};
 use crate::command::checked::Depth;
 use crate::command::{complain, print};
 
-/// Put zone files into a store, all or none; what differs from a zone that is there becomes a version of it.
+/// Put zone files into a store, all or none; what differs from a zone that is there becomes a version of it. Or all zones of an installation of PowerDNS, but for those that cannot be served.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     at: At,
     /// Zones
-    #[arg(value_name = "ORIGIN=FILE", value_parser = parse_argument, required_unless_present = "folder")]
+    #[arg(value_name = "ORIGIN=FILE", value_parser = parse_argument, required_unless_present_any = ["folder", "from_powerdns"])]
     zones: Vec<(NameBuf, PathBuf)>,
     /// Folder with zone files too, each named after its zone
     #[arg(long, value_name = "DIR")]
@@ -27,6 +27,8 @@ pub struct Arguments {
     /// Names of the files in the folder; `{name}` stands for the zone, `@` for the root zone
     #[arg(long, value_name = "PATTERN", default_value = "{name}.zone", value_parser = pattern)]
     pattern: String,
+    #[command(flatten)]
+    tables: powerdns::FromPowerDns,
     #[command(flatten)]
     depth: Depth,
     #[command(flatten)]
@@ -43,6 +45,9 @@ fn pattern(text: &str) -> Result<String, String> {
 /// Imports; says whether all went well.
 pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
     let at = &arguments.at;
+    if let Some(tables) = arguments.tables.tables() {
+        return powerdns::run(at, &tables, &arguments.depth, &arguments.said);
+    }
     let zones = zones(arguments)?;
     let (mut store, mut buffers, who) = (open(at)?, Buffers::new(), who());
     let meta = meta(&who, arguments.said.why.as_deref());
@@ -103,22 +108,35 @@ fn put_all<'z>(
 fn say(made: &[(&NameBuf, Put)], as_objects: bool) -> String {
     let mut text = String::new();
     for (name, put) in made {
-        let line = match (put, as_objects) {
-            (Put::Made(version), true) => as_json(version).to_string(),
-            (_, true) => serde_json::json!({ "zone": name.to_string(), "version": null }).to_string(),
-            (Put::Made(version), false) => match version.kind {
-                store::Kind::Change => {
-                    format!("zone {name}: serial {}, {}", version.serial, count(version.rows as usize, "row"))
-                }
-                _ => format!("zone {name}: serial {}, all of it", version.serial),
-            },
-            (Put::Same, false) => format!("zone {name}: as it was"),
-            (Put::Disabled, false) => format!("zone {name}: changed, and not enabled: no version"),
+        text += &match as_objects {
+            true => object(name, put).to_string(),
+            false => line(name, put),
         };
-        text += &line;
         text.push('\n');
     }
     text
+}
+
+/// What came of putting a zone in, as an object.
+pub(super) fn object(name: &Name, put: &Put) -> serde_json::Value {
+    match put {
+        Put::Made(version) => as_json(version),
+        Put::Same | Put::Disabled => serde_json::json!({ "zone": name.to_string(), "version": null }),
+    }
+}
+
+/// The same in words.
+pub(super) fn line(name: &Name, put: &Put) -> String {
+    match put {
+        Put::Made(version) => match version.kind {
+            store::Kind::Change => {
+                format!("zone {name}: serial {}, {}", version.serial, count(version.rows as usize, "row"))
+            }
+            _ => format!("zone {name}: serial {}, all of it", version.serial),
+        },
+        Put::Same => format!("zone {name}: as it was"),
+        Put::Disabled => format!("zone {name}: changed, and not enabled: no version"),
+    }
 }
 
 /// All zones that are named, and those of the folder. Errors where one is there twice.
