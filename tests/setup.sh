@@ -22,7 +22,8 @@ needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bi
     dnsperf:dnsperf faketime:faketime valgrind:valgrind objdump:binutils
     tshark:tshark ip:iproute2 g++:g++ openssl:openssl man:man-db zsh:zsh fish:fish systemd-analyze:systemd
     dpkg-shlibdeps:dpkg-dev update-ca-certificates:ca-certificates prometheus:prometheus promtool:prometheus sqlite3:sqlite3 initdb:postgresql
-    pdnsutil:pdns-server /usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql:pdns-backend-sqlite3"
+    pdnsutil:pdns-server /usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql:pdns-backend-sqlite3
+    /usr/share/pdns-backend-pgsql/schema/schema.pgsql.sql:pdns-backend-pgsql"
 # Debian has PostgreSQL's server in a folder of its version.
 find_more() {
     PATH=$PATH:/usr/sbin:/sbin

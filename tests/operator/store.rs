@@ -10,6 +10,7 @@ mod edited;
 mod faults;
 mod followed;
 mod postgres;
+mod powerdns;
 mod restarted;
 mod served;
 

@@ -10,13 +10,14 @@
 //!
 //! * [`lines`], [`kept`], [`owned`], [`followed`]: what is kept on the disk; [`settle`]: after a start or other settings.
 //! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`opened`]: whose database it has; [`opening`]: what it is told first, [`readdress`]: and whether that is something else by now; [`tell`]: what it is told then; [`incoming`]: a push until it is whole.
-//! * [`take`]: what comes is served, [`batch`]: many together; [`check`]: can it be? [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
+//! * [`take`]: what comes is served, [`batch`]: many together; [`check`]: can it be? [`difference`]: what has changed in what came as a whole; [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
 //!
 //! Which zones are owned changes only while a change is under way (`Controller::change`). The design is in `docs/design/store.md`.
 
 mod batch;
 mod beside;
 mod check;
+mod difference;
 mod followed;
 mod incoming;
 mod kept;
@@ -133,6 +134,8 @@ struct About {
     misnamed: (u32, String),
     /// The same before its feeder began anew.
     misnamed_before: Option<(u32, String)>,
+    /// What of zones that are served is not, in words.
+    without: HashMap<NameBuf, String>,
     /// Zones that are not in it any more, and are served.
     gone: HashSet<NameBuf>,
     /// Zones of which it has an older version than is served, or another one of that serial, and since when.
@@ -273,6 +276,18 @@ impl About {
         before.map_or(!is_known, |before| before != why)
     }
 
+    /// Notes what of a zone is not served. Says whether that is something new that there is to say.
+    fn note_without(&mut self, zone: NameBuf, words: &str) -> bool {
+        if words.is_empty() {
+            self.without.remove(&zone);
+            return false;
+        }
+        if self.without.len() >= REFUSED_MAX && !self.without.contains_key(&zone) {
+            return false;
+        }
+        self.without.insert(zone, words.to_owned()).is_none_or(|before| before != words)
+    }
+
     /// A version of a zone is served: all is well with it.
     fn served(&mut self, zone: &Name, serial: u32) {
         self.refused.remove(&zone.to_lowercase());
@@ -308,6 +323,7 @@ impl About {
             (0, _) => {}
             misnamed => self.misnamed_before = Some(misnamed),
         }
+        self.without.clear();
         self.gone.clear();
         self.back.clear();
         self.waits = false;

@@ -169,6 +169,9 @@ pub struct StoreLine {
     pub identity: Option<String>,
     /// Zones that are of it.
     pub zones: u64,
+    /// Whose tables it has: `zonda`, `powerdns`.
+    #[serde(default)]
+    pub schema: String,
     /// Whether changes by plain SQL wait until somebody makes versions of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
@@ -178,6 +181,9 @@ pub struct StoreLine {
     /// The first of them, with the reasons; in lists none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<String>,
+    /// The first zones that are served without some of their rows, and which these are; in lists none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// What is gone or went back and waits, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<String>,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use feed::address::Tls;
+use feed::schema::PowerDns;
 use toml::de::DeTable;
 use transfer::catalog_zone::{Allowed, RemoveMax};
 use wire::NameBuf;
@@ -29,15 +30,25 @@ pub(crate) const STORES_MAX: usize = 4;
 
 /// What is said of keys that a file has no use for.
 const NETWORK_ALONE: &str = "expected with a database of PostgreSQL alone";
+/// And of keys that our own tables have no use for.
+const POWERDNS_ALONE: &str = "expected with `schema = \"powerdns\"` alone";
 
 section! {
-    /// A database whose zones are served: a store of `zonda store`, in a file of SQLite or in PostgreSQL. A zone is of one owner: what the settings have, or a catalog lists, is not taken from a store. Needs `pack-directory`.
+    /// A database whose zones are served: a store of `zonda store`, in a file of SQLite or in PostgreSQL, or tables of PowerDNS. A zone is of one owner: what the settings have, or a catalog lists, is not taken from a store. Needs `pack-directory`.
     pub struct StoreSettings in "store" {
         /// Its name, for the log and for `zonda ctl store`.
         name: String = String::new(), Range::Any, live;
-        /// Where it is: `sqlite:` and the path of its file, which the server's user must be able to write, and its folder too; or `postgres://USER@HOST/DATABASE`, with several hosts
+        /// Where it is: `sqlite:` and the path of its file, which the server's user must be able to write, and its folder too (one of PowerDNS: read); or `postgres://USER@HOST/DATABASE`, with several hosts
         /// divided by commas, which are tried in this order, or the folder of a socket (`%2Frun%2Fpostgresql`).
         url: String = String::new(), Range::Any, live;
+        /// Whose tables it has: `zonda`, those of `zonda store`, or `powerdns`, those of PowerDNS as they are, of which nothing is written.
+        schema: String = "zonda".into(), Range::OneOf(&["zonda", "powerdns"]), live;
+        /// Types that PowerDNS has and that are none of records (ALIAS, LUA): zones with such rows are refused (`refuse`), or served without these rows (`skip`). For PowerDNS's tables, as are the next two.
+        unknown_types: String = "refuse".into(), Range::OneOf(&["refuse", "skip"]), live;
+        /// TTL of rows that have none: `default-ttl` of PowerDNS.
+        default_ttl_seconds: u32 = 3_600, Range::Number("seconds", 0, 2_147_483_647), live;
+        /// Whether DNSKEY, CDS and CDNSKEY are taken from rows: `direct-dnskey` of PowerDNS.
+        direct_dnskey: bool = false, Range::Any, live;
         /// File with the password, of one line, closed to others, which is read when its feeder is started and while the database is away. For PostgreSQL, as are the next four.
         password_file: PathBuf = PathBuf::new(), Range::Any, live;
         /// How the connection is kept from others, as `sslmode` of libpq has it: `disable`, `prefer`, `require`, `verify-ca` or `verify-full`. Left out: `verify-full`, and without `tls-authorities`
@@ -45,7 +56,7 @@ section! {
         tls: String = String::new(), Range::Any, live;
         /// File of the authorities whose certificates are believed, in PEM. Empty: those that this system trusts.
         tls_authorities: PathBuf = PathBuf::new(), Range::Any, live;
-        /// How often it is asked what is new while something comes; after ten quiet seconds it is less often.
+        /// How often it is asked what is new while something comes; after ten quiet seconds it is less often. PowerDNS's tables are asked once a second.
         poll_ms: u32 = 5, Range::Number("milliseconds", 1, 60_000), live;
         /// How long a statement may take: what waits for a lock of others is given up then, and tried again.
         statement_timeout_seconds: Duration = Duration::from_secs(60), Range::Number("seconds", 1, 3_600), live;
@@ -69,6 +80,8 @@ pub(crate) struct StoreTerms {
     /// As the settings have it.
     pub(crate) url: String,
     pub(crate) place: StorePlace,
+    /// How its tables are read, which are PowerDNS's; `None`: they are our own.
+    pub(crate) powerdns: Option<PowerDns>,
     /// Which of its zones are served.
     pub(crate) zones: Allowed,
     /// The same as they are written, for its feeder.
@@ -120,6 +133,7 @@ impl Settings {
             faults.push(("name", None, text));
         }
         let place = self.place_of(store, &mut faults);
+        let powerdns = powerdns_of(store, &mut faults);
         let patterns = store.zones.texts();
         if patterns.len() > MEMBERS_MAX {
             let text = format!("expected at most {MEMBERS_MAX} names, found {}", patterns.len());
@@ -149,7 +163,7 @@ impl Settings {
                 let patterns = patterns.iter().filter_map(|text| NameBuf::from_text(text).ok()).collect();
                 let zones_max = store.zones_max as usize;
                 let url = store.url.clone();
-                Ok(StoreTerms { name, url, place, zones, patterns, remove_max, zones_max, rules })
+                Ok(StoreTerms { name, url, place, powerdns, zones, patterns, remove_max, zones_max, rules })
             }
             _ => Err(faults),
         }
@@ -246,6 +260,30 @@ impl Settings {
             }
         }
     }
+}
+
+/// How tables of PowerDNS are read, if they are; what is wrong with that is added to `faults`.
+fn powerdns_of(store: &StoreSettings, faults: &mut Vec<Fault>) -> Option<PowerDns> {
+    let usual = StoreSettings::default();
+    if store.schema != "powerdns" {
+        let given = [
+            ("unknown-types", store.unknown_types != usual.unknown_types),
+            ("default-ttl-seconds", store.default_ttl_seconds != usual.default_ttl_seconds),
+            ("direct-dnskey", store.direct_dnskey != usual.direct_dnskey),
+        ];
+        let given = given.into_iter().filter(|(_, is)| *is);
+        faults.extend(given.map(|(key, _)| (key, None, POWERDNS_ALONE.to_owned())));
+        return None;
+    }
+    if store.poll_ms != usual.poll_ms {
+        let text = "expected without `schema = \"powerdns\"`: these tables are looked at once a second";
+        faults.push(("poll-ms", None, text.into()));
+    }
+    Some(PowerDns {
+        skips_unknown: store.unknown_types == "skip",
+        default_ttl: store.default_ttl_seconds,
+        direct_dnskey: store.direct_dnskey,
+    })
 }
 
 /// What is wrong with a template as that of a store's zones.

@@ -23,7 +23,8 @@ fn lines(settings: &Settings) -> Vec<String> {
         all.into_iter().filter_map(|(what, path)| Some((what, real(&path?)))).collect();
     let mut lines = Vec::new();
     for store in settings.stores() {
-        let StorePlace::File(path) = &store.place else { continue };
+        // Beside PowerDNS's tables nothing is written.
+        let (StorePlace::File(path), None) = (&store.place, store.powerdns) else { continue };
         let Some(folder) = real(path).parent().map(Path::to_owned) else { continue };
         let below = all.iter().filter(|(_, path)| path.starts_with(&folder));
         let below: Vec<String> = below.map(|(what, path)| format!("{what} ({})", path.display())).collect();

@@ -23,8 +23,16 @@ impl Session {
             about.back.entry(zone.clone()).or_insert_with(Instant::now);
             is_new
         });
-        if is_new == Some(true) && self.may_say() {
-            tracing::warn!(%zone, serial, "zone {zone}: store {} went back: it has serial {serial}, or another version of it, and what is served stays for {} s", self.key.0, SETTLE.as_secs());
+        if is_new != Some(true) || !self.may_say() {
+            return;
+        }
+        match self.terms.powerdns {
+            None => {
+                tracing::warn!(%zone, serial, "zone {zone}: store {} went back: it has serial {serial}, or another version of it, and what is served stays for {} s", self.key.0, SETTLE.as_secs())
+            }
+            Some(_) => {
+                tracing::warn!(%zone, serial, "zone {zone}: store {} has other records, and serial {serial}, which is not greater than the one that is served: that stays until it has a greater one", self.key.0)
+            }
         }
     }
 
@@ -96,7 +104,10 @@ impl Controller {
             let lost: Vec<NameBuf> = gone.into_iter().filter(|zone| store.owns(owned, zone)).collect();
             owned.strike(lost.iter().map(|zone| &**zone));
             followed.strike(lost.iter().map(|zone| &**zone));
-            lost.iter().for_each(|zone| drop(store.about.refused.remove(zone)));
+            for zone in &lost {
+                store.about.refused.remove(zone);
+                store.about.without.remove(zone);
+            }
             lost
         });
         let lost = lost.unwrap_or_default();

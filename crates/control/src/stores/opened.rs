@@ -32,6 +32,8 @@ impl Session {
             about.begin_anew();
             about.is_read_only = !is_writable;
         });
+        // Of PowerDNS's tables nothing is ever written.
+        let is_writable = is_writable || self.terms.powerdns.is_some();
         if !is_writable && matches!(self.terms.place, StorePlace::Postgres(_)) {
             tracing::debug!(
                 "store {}: its role may not raise serials (zonda.touch), or it is a replica",

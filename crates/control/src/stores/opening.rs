@@ -20,6 +20,7 @@ const LOOKUP_WAIT: Duration = Duration::from_secs(5);
 /// All that is said first. The error: what cannot be had at present.
 pub(super) fn frames(terms: &StoreTerms) -> Result<Vec<Frame>, String> {
     let mut frames: Vec<Frame> = terms.patterns.iter().cloned().map(Frame::Names).collect();
+    frames.extend(terms.powerdns.map(Frame::PowerDns));
     let address = match &terms.place {
         StorePlace::File(path) => Address::File(path.to_string_lossy().into_owned()),
         StorePlace::Postgres(terms) => {
@@ -230,6 +231,7 @@ mod tests {
             name: crate::stores::StoreName::new("own").unwrap(),
             url: "postgres://zonda@/dns".into(),
             place: StorePlace::Postgres(place.clone()),
+            powerdns: None,
             zones: Default::default(),
             patterns: vec!["*.test".parse().unwrap()],
             remove_max: Default::default(),

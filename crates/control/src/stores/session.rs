@@ -209,7 +209,8 @@ impl Session {
             }
             Frame::Gone(_) | Frame::Back(..) => {}
             // It may have zones that are not to be served.
-            Frame::Unfit(zone, _) if !self.terms.zones.allows(&zone) => {}
+            Frame::Unfit(zone, _) | Frame::Without(zone, _) if !self.terms.zones.allows(&zone) => {}
+            Frame::Without(zone, words) => self.without(zone, shown(&words)),
             Frame::Unfit(zone, words) => self.unfit(zone, shown(&words)),
             Frame::Misnamed(count, words) => self.misnamed((count, shown(&words))),
             Frame::Notices(words) => self.notices(words.as_deref().map(shown)),
@@ -270,6 +271,12 @@ impl Session {
             self.about(|about| (about.refused.remove(&zone), about.back.remove(&zone)));
             return;
         }
+        // What another owner has is not to be served from here, whatever is wrong with it: PowerDNS has zones of others that settings have by now.
+        let is_others = || self.controller.taken()(&zone) || self.controller.member_of(&zone).is_some();
+        if !self.is_ours(&zone) && is_others() {
+            self.about(|about| about.refused.remove(&zone));
+            return;
+        }
         self.refuse(zone, words);
     }
 
@@ -307,6 +314,13 @@ impl Session {
                 "store {}: {zones} not served, as their names are not in their one form: {words}",
                 self.key.0
             );
+        }
+    }
+
+    /// Notes what of a zone is not served. That is as its owner has it, and no matter of the log.
+    fn without(&self, zone: NameBuf, words: String) {
+        if self.about(|about| about.note_without(zone.clone(), &words)) == Some(true) {
+            tracing::debug!(%zone, "zone {zone}: store {}: {words}", self.key.0);
         }
     }
 

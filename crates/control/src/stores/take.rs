@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use feed::frame::{Frame, Version};
 use wire::{Name, NameBuf};
-use zone::difference::{NoDifference, difference};
-use zone::{Change, Contents, ZoneView};
+use zone::{Change, Contents};
 
 use super::batch::{BATCH_MAX, Batch, Whole};
 use super::check::Before;
@@ -19,8 +18,6 @@ use crate::load::store;
 use crate::read::ZoneText;
 use crate::text::{count, grouped};
 
-/// Octets of a difference after which it is clear that two versions are not the same: more than their SOA records, which it begins with, can have.
-const SAME_OCTETS: usize = 4 << 10;
 /// Zones that are entered within one batch of the catalog.
 const ZONES_A_BATCH: usize = 1_000;
 
@@ -28,6 +25,8 @@ const ZONES_A_BATCH: usize = 1_000;
 enum Verdict {
     /// It is served.
     Serve,
+    /// This leads to it from what is served.
+    Change(Version, Change),
     /// It is what is served.
     Same,
     /// What is served is newer, or another version of that serial.
@@ -174,19 +173,27 @@ impl Session {
         if zones.is_empty() {
             return;
         }
+        for ((zone, to), from, change) in self.serve_whole(zones) {
+            self.take_changes(zone, (from, to), vec![change]);
+        }
+    }
+
+    /// The same; what is to be served by what leads to it is returned.
+    fn serve_whole(&mut self, zones: Vec<Whole>) -> Vec<((NameBuf, Version), Version, Change)> {
         let controller = Arc::clone(&self.controller);
         // In this order, in which who hands over takes them too; and with both, as no such one may be in between.
         let changing = controller.change();
         let _serving = controller.stores.serving.read();
         if controller.upgrade.handed_to().is_some() {
-            return;
+            return Vec::new();
         }
-        let mut serving = Vec::with_capacity(zones.len());
+        let (mut serving, mut changed) = (Vec::with_capacity(zones.len()), Vec::new());
         let mut entering = 0;
         let verdicts: Vec<Verdict> = zones.iter().map(|whole| self.verdict(whole, &mut entering)).collect();
         for (whole, verdict) in zones.into_iter().zip(verdicts) {
             match verdict {
                 Verdict::Serve => serving.push(whole),
+                Verdict::Change(from, change) => changed.push(((whole.zone, whole.to), from, change)),
                 Verdict::Same => self.is_served(&whole.zone, whole.to),
                 Verdict::Back => {
                     self.went_back(&whole.zone, whole.to.serial);
@@ -214,6 +221,7 @@ impl Session {
             None => {}
         }
         crate::serve::tidy_on_a_thread(&controller);
+        changed
     }
 
     /// What is to become of a zone; while nobody else makes a change. `entering`: zones before it that the store did not have.
@@ -250,19 +258,10 @@ impl Session {
                 Some(false) => Verdict::Back,
                 None => Verdict::Later,
             },
-            Some(serial) if change::serial::is_greater(to.serial, serial) => Verdict::Serve,
+            Some(serial) if change::serial::is_greater(to.serial, serial) => self
+                .lead(whole, serial)
+                .map_or(Verdict::Serve, |(from, change)| Verdict::Change(from, change)),
             Some(_) => Verdict::Back,
-        }
-    }
-
-    /// Whether a zone has the records that are served of it; `None`: these cannot be read now.
-    fn is_same(&self, whole: &Whole) -> Option<bool> {
-        let packed = pack(std::iter::once((&whole.text.contents, &whole.findings)), BATCH_MAX.1);
-        let pinned = self.controller.pin_catalog(&whole.zone)?;
-        let (old, new) = (pinned.view()?, ZoneView::new(packed.pack.as_ref()?, 0)?);
-        match difference(&old, &new, SAME_OCTETS) {
-            Err(NoDifference::Damaged) => None,
-            difference => Some(difference == Err(NoDifference::Same)),
         }
     }
 

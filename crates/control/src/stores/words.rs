@@ -1,6 +1,8 @@
 //! Stores in words, for operators.
 
-use wire::Name;
+use std::collections::HashMap;
+
+use wire::{Name, NameBuf};
 
 use super::{About, Stands, StoreName};
 use crate::command::StoreLine;
@@ -57,7 +59,7 @@ impl Stands {
 
 impl About {
     /// What waits, and what lets it go on.
-    fn waits_text(&self, name: StoreName) -> Option<String> {
+    fn waits_text(&self, name: StoreName, is_powerdns: bool) -> Option<String> {
         if self.losses() == 0 {
             return None;
         }
@@ -70,6 +72,10 @@ impl About {
             true => format!(
                 "losses wait, as they are more than `remove-max` lets go in an hour, until `zonda ctl store confirm {name}`"
             ),
+            false if is_powerdns && self.gone.is_empty() => {
+                "they have other records, and no serial that is greater than the one that is served, which they need (`pdnsutil increase-serial`)"
+                    .into()
+            }
             false if self.is_read_only && self.gone.is_empty() => {
                 "the server's user cannot write the store, so that whoever can has to give them serials above those that are served"
                     .into()
@@ -102,12 +108,17 @@ impl Controller {
             state.stores.iter().filter(|store| only.is_none_or(|only| only == store.terms.name.as_str()));
         let line = |store: &super::Store| {
             let (about, name) = (&store.about, store.terms.name);
+            let is_powerdns = store.terms.powerdns.is_some();
             let mut problems: Vec<String> = about.stands.problem(name).into_iter().collect();
             problems.extend(state.owned.problem().map(ToOwned::to_owned));
             let shown = if only.is_some() { REFUSED_SHOWN_MAX } else { 0 };
-            let refusals = about.refused.iter().take(shown).map(|(zone, why)| format!("{zone}: {why}"));
-            let mut refusals: Vec<String> = refusals.collect();
-            refusals.sort();
+            let lines = |zones: &HashMap<NameBuf, String>| {
+                let lines = zones.iter().take(shown).map(|(zone, why)| format!("{zone}: {why}"));
+                let mut lines: Vec<String> = lines.collect();
+                lines.sort();
+                lines
+            };
+            let mut refusals = lines(&about.refused);
             refusals.extend(about.misnamed_text().filter(|_| only.is_some()));
             StoreLine {
                 store: name.to_string(),
@@ -118,10 +129,12 @@ impl Controller {
                     .and_then(|number| state.owned.known(number))
                     .map(|known| known.identity.to_string()),
                 zones: store.number.map_or(0, |number| state.owned.count(number)) as u64,
-                read_only: about.is_read_only,
+                schema: if is_powerdns { "powerdns" } else { "zonda" }.into(),
+                read_only: about.is_read_only && !is_powerdns,
                 refused: about.refused_count(),
                 refusals,
-                waits: about.waits_text(name),
+                without: lines(&about.without),
+                waits: about.waits_text(name, is_powerdns),
                 last: about.last.as_ref().map(|(zone, serial, _)| format!("{zone} serial {serial}")),
                 last_at: about.last.as_ref().map(|(.., at)| *at),
                 notify: about.notices.as_ref().map(|notices| match notices {
@@ -147,7 +160,7 @@ impl Controller {
             let mut add = |line: String| lines.push(format!("store {name}: {line}"));
             about.stands.problem(name).into_iter().for_each(&mut add);
             if about.waits {
-                about.waits_text(name).into_iter().for_each(&mut add);
+                about.waits_text(name, store.terms.powerdns.is_some()).into_iter().for_each(&mut add);
             }
             let refused = about.refused_count() as usize;
             if refused > 0 {
@@ -176,6 +189,9 @@ impl Controller {
             }
             if let Some(why) = about.refused.get(&lower) {
                 lines.push(format!("{name} has another version, which is not served: {why}"));
+            }
+            if let Some(words) = about.without.get(&lower) {
+                lines.push(format!("{name} has more than is served: {words}"));
             }
             if about.gone.contains(&lower) {
                 lines.push(format!("{name} has it no more; it is served until that is confirmed"));

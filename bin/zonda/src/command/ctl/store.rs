@@ -36,5 +36,6 @@ pub(super) fn store_text(line: &StoreLine) -> String {
     line.notify.iter().for_each(|notify| add("notify", notify));
     line.pid.iter().for_each(|pid| add("process", &pid.to_string()));
     line.refusals.iter().for_each(|refusal| add("not served", refusal));
+    line.without.iter().for_each(|without| add("without", without));
     text
 }

@@ -60,6 +60,21 @@ fn a_store_in_postgresql() {
 }
 
 #[test]
+fn tables_of_powerdns() {
+    let store = |more: &str| {
+        let text = format!("[[store]]\nname = \"own\"\nurl = \"sqlite:pdns.db\"\n{more}");
+        read(&text).unwrap().stores().remove(0).powerdns
+    };
+    let usual = PowerDns { skips_unknown: false, default_ttl: 3_600, direct_dnskey: false };
+    assert_eq!([store(""), store("schema = \"zonda\"\n")], [None; 2]);
+    assert_eq!(store("schema = \"powerdns\"\n"), Some(usual));
+    let more =
+        "schema = \"powerdns\"\nunknown-types = \"skip\"\ndefault-ttl-seconds = 60\ndirect-dnskey = true\n";
+    let expected = PowerDns { skips_unknown: true, default_ttl: 60, direct_dnskey: true };
+    assert_eq!(store(more), Some(expected));
+}
+
+#[test]
 fn what_is_wrong_with_one() {
     let store = |more: &str| format!("[[store]]\nname = \"a\"\nurl = \"sqlite:x\"\n{more}");
     check_refused("[[store]]\nurl = \"sqlite:x\"\n", "name: expected 1 to 32 letters");
@@ -105,7 +120,13 @@ fn what_is_wrong_with_one() {
     check_refused(&(store("") + &store("")), "name: expected each once, found \"a\" twice");
     check_refused(&store("zones-max = 0\n"), "zones-max: expected a number of zones from 1 to 10000000");
     check_refused(&store("write = true\n"), "unknown key \"write\" in [store]");
-    check_refused(&store("schema = \"powerdns\"\n"), "unknown key \"schema\" in [store]");
+    let server = "[[store]]\nname = \"a\"\nurl = \"postgres://z@h/d\"\nschema = \"powerdns\"\npoll-ms = 7\n";
+    check_refused(server, "poll-ms: expected without `schema = \"powerdns\"`");
+    check_refused(&store("schema = \"pdns\"\n"), "schema: expected one of \"zonda\", \"powerdns\"");
+    for more in ["unknown-types = \"skip\"", "default-ttl-seconds = 60", "direct-dnskey = true"] {
+        let key = more.split(' ').next().unwrap();
+        check_refused(&store(&format!("{more}\n")), &format!("{key}: {POWERDNS_ALONE}"));
+    }
     let secret = "[[store]]\nname = \"a\"\nurl = \"postgres://z:secret@h/d\"\n";
     let problems = read(&(secret.to_owned() + secret)).unwrap_err();
     assert!(problems.iter().all(|problem| !problem.contains("secret")), "{problems:?}");
