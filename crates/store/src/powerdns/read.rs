@@ -40,6 +40,9 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 /// The same as long as nobody else has changed something: which tables these are, and a number of the database's.
 pub type Stamp = (u64, i64);
 
+/// Takes a zone: its row of the list, and what came of its rows.
+pub type EachZone<'e> = &'e mut dyn FnMut(&Listed, Result<Zone, Refusal>);
+
 /// Whether there may be more after a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
@@ -113,6 +116,26 @@ impl<C: Client> Tables<C> {
             }
         }
         Err(Fault::Moving)
+    }
+
+    /// Hands over all zones, one after the other.
+    pub fn zones(&mut self, rules: Rules, each: EachZone<'_>) -> Result<(), Fault> {
+        let (mut after, mut page) = (BEFORE_ALL, Vec::new());
+        loop {
+            let next = self.list(after, &mut |listed| page.push(listed))?;
+            for listed in page.drain(..) {
+                match self.zone(listed.id, rules, &mut || ()) {
+                    Ok(zone) => each(&listed, zone),
+                    // It was deleted since.
+                    Err(Fault::NoZone) => {}
+                    Err(fault) => return Err(fault),
+                }
+            }
+            match next {
+                Page::More(id) => after = id,
+                Page::Last => return Ok(()),
+            }
+        }
     }
 
     /// The mark of the rows of a zone as they are: that of [`Zone`] as long as none has changed.
@@ -221,27 +244,7 @@ impl Pace {
     }
 }
 
-/// Hands over all zones of a file, one after the other: its row of the list, and what came of its rows.
-pub fn zones(
-    path: &Path,
-    rules: Rules,
-    each: &mut dyn FnMut(&Listed, Result<Zone, Refusal>),
-) -> Result<(), Fault> {
-    let mut tables = Tables::of(Sqlite::open(path)?)?;
-    let (mut after, mut page) = (BEFORE_ALL, Vec::new());
-    loop {
-        let next = tables.list(after, &mut |listed| page.push(listed))?;
-        for listed in page.drain(..) {
-            match tables.zone(listed.id, rules, &mut || ()) {
-                Ok(zone) => each(&listed, zone),
-                // It was deleted since.
-                Err(Fault::NoZone) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        match next {
-            Page::More(id) => after = id,
-            Page::Last => return Ok(()),
-        }
-    }
+/// Hands over all zones of a file: [`Tables::zones`].
+pub fn zones(path: &Path, rules: Rules, each: EachZone<'_>) -> Result<(), Fault> {
+    Tables::of(Sqlite::open(path)?)?.zones(rules, each)
 }

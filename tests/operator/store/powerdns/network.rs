@@ -6,7 +6,7 @@ use super::*;
 pub(super) const READER: &str = "reader";
 
 /// What somebody does once who has PowerDNS in PostgreSQL.
-const GRANTS: &str = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'reader') THEN CREATE ROLE reader LOGIN; END IF; END $$;
+const GRANTS: &str = "DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
     GRANT SELECT ON domains, records, domainmetadata, cryptokeys TO reader";
 
 fn bed(database: postgres::Scratch, zones: &[&str]) -> Bed {
@@ -79,4 +79,20 @@ fn a_large_zone() {
     await_that("a difference", || {
         ixfr(&server, "large.test.", 1) == [rtype::SOA, rtype::SOA, rtype::SOA, rtype::A, rtype::SOA]
     });
+}
+
+#[test]
+fn zones_are_moved_into_a_store() {
+    let bed = bed(postgres::Scratch::new(), &["a.test", "keys.test"]);
+    bed.tool(&["secure-zone", "keys.test"]);
+    let store = text(&bed.home.path().join("zones.db")).to_owned();
+    zonda(&["store", "init", &store]).assert_fine();
+    let tables = bed.database.as_ref().expect("one of PostgreSQL").address_of(READER);
+    let said = zonda(&["store", "import", &store, "--from-powerdns", &tables]);
+    said.assert_fails(1, &["1 zone put in, 0 as before; 1 refused, 0 left out"]);
+    said.assert_fails(1, &["zone keys.test.: refused: PowerDNS signs it"]);
+    assert!(zonda(&["store", "export", &store, "a.test"]).assert_fine().output.contains("ns1.a.test."));
+    let absent = tables.replace("postgres://reader", "postgres://nobody");
+    zonda(&["store", "import", &store, "--from-powerdns", &absent])
+        .assert_fails(1, &["nobody", "does not exist"]);
 }

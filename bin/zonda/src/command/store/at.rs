@@ -19,7 +19,8 @@ pub struct At {
     password_file: Option<PathBuf>,
 }
 
-fn place(text: &str) -> Result<Place, String> {
+/// Reads an address.
+pub fn place(text: &str) -> Result<Place, String> {
     Place::parse(text).map_err(|fault| fault.to_string())
 }
 

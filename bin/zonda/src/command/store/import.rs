@@ -45,8 +45,8 @@ fn pattern(text: &str) -> Result<String, String> {
 /// Imports; says whether all went well.
 pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
     let at = &arguments.at;
-    if let Some(tables) = arguments.tables.tables() {
-        return powerdns::run(at, &tables, &arguments.depth, &arguments.said);
+    if let Some(source) = arguments.tables.source() {
+        return powerdns::run(at, &source, &arguments.depth, &arguments.said);
     }
     let zones = zones(arguments)?;
     let (mut store, mut buffers, who) = (open(at)?, Buffers::new(), who());

@@ -1,24 +1,30 @@
 //! `zonda store import --from-powerdns`: the zones of PowerDNS's tables, but for those that cannot be served.
 
-use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use control::read::ZoneText;
 use control::text::count;
 use serde_json::{Value, json};
-use store::powerdns::{Fault, Listed, Refusal, Rules, Unknown, Zone, zones};
-use store::{Database, DatabaseWriter, Meta, Put};
+use store::postgres::powerdns::PowerDns;
+use store::powerdns::read::EachZone;
+use store::powerdns::{Fault, Listed, Refusal, Rules, Tables, Unknown, Zone, zones};
+use store::{Database, DatabaseWriter, Meta, Place, Put};
 
 use super::import::{line, object};
-use super::{At, Lines, Said, again, meta, open, shown, source, who};
+use super::source::look;
+use super::{At, Lines, Said, again, at, meta, open, shown, who};
 use crate::command::checked::Depth;
 use crate::command::{complain, print};
+
+/// How long a statement over its tables may take: rows come in parts.
+const STATEMENT_MAX: Duration = Duration::from_secs(60);
 
 /// Tables of PowerDNS, in place of zone files.
 #[derive(clap::Args)]
 pub struct FromPowerDns {
-    /// Put in all zones of PowerDNS's tables, which are in this file of SQLite; those that cannot be served are left out, and it is said why
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["zones", "folder"])]
-    from_powerdns: Option<PathBuf>,
+    /// Put in all zones of PowerDNS's tables: a file of SQLite, or postgres://USER@HOST/DATABASE (with PGPASSWORD); those that cannot be served are left out, and it is said why
+    #[arg(long, value_name = "TABLES", value_parser = at::place, conflicts_with_all = ["zones", "folder"])]
+    from_powerdns: Option<Place>,
     /// What becomes of zones with rows of types that are none of records (ALIAS, LUA): they are left out, or put in without these rows
     #[arg(long, value_name = "HOW", default_value = "refuse", value_parser = ["refuse", "skip"], conflicts_with_all = ["zones", "folder"])]
     unknown_types: String,
@@ -31,20 +37,35 @@ pub struct FromPowerDns {
 }
 
 /// Which tables, and how they are read.
-pub struct Tables<'a> {
-    file: &'a Path,
+pub struct Source {
+    place: Place,
     rules: Rules,
 }
 
 impl FromPowerDns {
     /// `None`: zone files are meant.
-    pub fn tables(&self) -> Option<Tables<'_>> {
+    pub fn source(&self) -> Option<Source> {
         let unknown = if self.unknown_types == "skip" { Unknown::Skip } else { Unknown::Refuse };
         let (default_ttl, direct_dnskey) = (self.default_ttl, self.direct_dnskey);
-        Some(Tables {
-            file: self.from_powerdns.as_deref()?,
-            rules: Rules { unknown, default_ttl, direct_dnskey },
-        })
+        let place = self.from_powerdns.clone()?;
+        let place = match std::env::var("PGPASSWORD") {
+            Ok(password) => place.with_password(&password),
+            Err(_) => place,
+        };
+        Some(Source { place, rules: Rules { unknown, default_ttl, direct_dnskey } })
+    }
+}
+
+impl Source {
+    /// Hands over all zones.
+    fn zones(&self, each: EachZone<'_>) -> Result<(), Fault> {
+        match &self.place {
+            Place::File(path) => zones(path, self.rules, each),
+            Place::Server(target) => {
+                let client = PowerDns::open(target, STATEMENT_MAX, Box::new(|| true))?;
+                Tables::of(client)?.zones(self.rules, each)
+            }
+        }
     }
 }
 
@@ -62,31 +83,28 @@ struct Moved {
 }
 
 /// Moves all zones; says whether none was refused.
-pub fn run(at: &At, tables: &Tables<'_>, depth: &Depth, said: &Said) -> Result<bool, Lines> {
+pub fn run(at: &At, source: &Source, depth: &Depth, said: &Said) -> Result<bool, Lines> {
     let (mut store, who) = (open(at)?, who());
     let meta = meta(&who, said.why.as_deref());
-    let moved = again(|| move_all(tables, depth, &mut store, &meta)).map_err(|fault| at.told(&fault))?;
+    let moved = again(|| move_all(source, depth, &mut store, &meta)).map_err(|fault| at.told(&fault))?;
     let moved = moved.map_err(|fault| {
-        vec![
-            format!("{}: {}", tables.file.display(), shown(&fault.to_string())),
-            format!("{at}: nothing was changed"),
-        ]
+        vec![format!("{}: {}", source.place, shown(&fault.to_string())), format!("{at}: nothing was changed")]
     })?;
     moved.say(said.json)
 }
 
 /// Puts all zones in that can be; the inner error is of the tables.
 fn move_all(
-    tables: &Tables<'_>,
+    source: &Source,
     depth: &Depth,
     store: &mut Database,
     meta: &Meta<'_>,
 ) -> Result<Result<Moved, Fault>, store::Fault> {
     let (mut writer, mut moved, mut failed) = (store.writer()?, Moved::default(), None);
-    let read = zones(tables.file, tables.rules, &mut |listed, zone| {
+    let read = source.zones(&mut |listed, zone| {
         // Nothing is put in any more once something was not.
         if failed.is_none() {
-            failed = moved.take(&mut writer, (listed, zone), (tables, depth, meta)).err();
+            failed = moved.take(&mut writer, (listed, zone), (source, depth, meta)).err();
         }
     });
     match (read, failed) {
@@ -101,7 +119,7 @@ impl Moved {
         &mut self,
         writer: &mut DatabaseWriter<'_>,
         (listed, zone): (&Listed, Result<Zone, Refusal>),
-        (tables, depth, meta): (&Tables<'_>, &Depth, &Meta<'_>),
+        (from, depth, meta): (&Source, &Depth, &Meta<'_>),
     ) -> Result<(), store::Fault> {
         let zone = match zone {
             Ok(zone) => zone,
@@ -117,8 +135,8 @@ impl Moved {
         };
         let Zone { contents, left_out, .. } = zone;
         let apex = contents.apex().to_owned();
-        let text = ZoneText::transferred(contents, &tables.file.display(), 0);
-        if let Err(lines) = source::look(&apex, &text, depth) {
+        let text = ZoneText::transferred(contents, &from.place, 0);
+        if let Err(lines) = look(&apex, &text, depth) {
             self.refuse(&apex.to_string(), lines, false);
             return Ok(());
         }
