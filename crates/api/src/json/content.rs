@@ -3,6 +3,7 @@
 //! Read is what the reader of zone files reads, one record without an owner, and nothing that lives between records: no directive, no line behind the first, no
 //! comment, and no name that needs an origin.
 
+mod long;
 mod plain;
 
 use std::fmt;
@@ -83,7 +84,7 @@ impl Reader {
         self.line.clear();
         // The root owns it: an entry that begins with a dot is no directive. Behind the type nothing is read as anything but RDATA.
         self.line.extend_from_slice(format!(". 0 IN {} ", rtype::Text(rtype)).as_bytes());
-        self.line.extend_from_slice(content.as_bytes());
+        long::put(rtype, content, &mut self.line);
         let source = Source { name: String::new(), input: Box::new(&self.line[..]) };
         let mut take = |record: &Record<'_>| {
             out.extend_from_slice(record.rdata);
@@ -288,6 +289,8 @@ mod tests {
         ] {
             check(rtype, content, printed);
         }
+        let key = "p".repeat(400);
+        check(rtype::TXT, &format!("\"{key}\""), &format!("\"{}\" \"{}\"", &key[..255], &key[255..]));
     }
 
     #[test]
