@@ -3,6 +3,7 @@
 mod client;
 mod hostile;
 mod process;
+mod secure;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -95,7 +96,7 @@ impl Bed {
         ];
         format!(
             "{user}pack-directory = \"{folder}/packs\"\n\n[access]\ntransfer = \"all\"\n\n[api]\nlisten = [\"{at}\"]\n{}\n\
-             [[update-policy]]\nname = \"api\"\nrules = [\"deny api:acme name kept.a.test.\", \"grant api:acme zonesub ANY\"]\n{}",
+             [[update-policy]]\nname = \"api\"\nrules = [\"deny api:acme name kept.a.test.\", \"grant api:acme zonesub ANY\", \"grant api:client zonesub ANY\"]\n{}",
             self.keys,
             zones.concat()
         )

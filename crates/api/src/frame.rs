@@ -11,6 +11,7 @@
 //! server   'm'                                the parts, please
 //!          'v' 'r' 'R' 'F' ...                pieces of the answer, see [`Piece`]
 //!          'd' Done                           its end
+//!          't' Shown                          what is shown over TLS from now on; of no ask
 //! ```
 //!
 //! What the child says is a stranger's for the server: its process may have been taken over. No octets lead to more than an error, and none to memory: all that is
@@ -24,7 +25,7 @@ mod set;
 use std::fmt;
 
 pub use answer::{
-    Detail, Done, FAULT_SETS_NONE, Fault, KeyName, Number, Outcome, Piece, Row, RowKind, Rule, Verbs,
+    Detail, Done, FAULT_SETS_NONE, Fault, KeyName, Number, Outcome, Piece, Row, RowKind, Rule, Shown, Verbs,
     Version, WORDS_OCTETS_MAX,
 };
 pub use ask::{
@@ -226,6 +227,8 @@ pub enum Answer<'f> {
     Piece(Piece<'f>),
     /// That was all.
     Done(Done<'f>),
+    /// What is shown over TLS from now on. Of no ask.
+    Shown(Shown<'f>),
 }
 
 impl<'f> Answer<'f> {
@@ -234,6 +237,7 @@ impl<'f> Answer<'f> {
         match frame.kind {
             b'm' if frame.rest.is_empty() => Some(Answer::More),
             b'd' => Done::read(frame.rest).map(Answer::Done),
+            b't' => Run::read(frame.rest).map(|parts| Answer::Shown(Shown(parts))),
             kind => Piece::of(kind, frame.rest).map(Answer::Piece),
         }
         .ok_or(NoFrame)
@@ -247,6 +251,9 @@ impl<'f> Answer<'f> {
                 Frame::write(out, ask, piece.kind(), |out| out.extend_from_slice(piece.octets()))
             }
             Answer::Done(done) => Frame::write(out, ask, b'd', |out| done.write(out)),
+            Answer::Shown(Shown(parts)) => {
+                Frame::write(out, ask, b't', |out| out.extend_from_slice(parts.octets()))
+            }
         }
     }
 }

@@ -7,13 +7,14 @@
 //!                      look: thread `api-look`: whose a zone is, pins, lists, what is done at once
 //! ```
 //!
-//! * `keys`: whom it knows, and what each may do. `judge`: an ask by its key.
+//! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do. `judge`: an ask by its key.
 //! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it.
 //! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `words`: RRsets of asks.
 //!
 //! What strangers send this server never reads: [`web`] does, in the child, and says it in frames (crate `api`). Each has the key of its request, and is decided by that: nothing here says that the
 //! child is allowed anything. Design: `docs/design/api.md`.
 
+mod certificate;
 mod inbox;
 mod judge;
 mod keys;
@@ -34,7 +35,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use api::tag::Tag;
-use net::{BindError, Handed};
+use net::Handed;
 use nix::unistd::Uid;
 use rustix::process::Signal;
 use sync::Mutex;
@@ -46,8 +47,10 @@ use crate::child::END_PAUSE;
 use crate::controller::Controller;
 use crate::http::{Listening, hand, open};
 use crate::settings::Settings;
+use certificate::Shown;
 use inbox::{Event, Inbox};
 
+pub(crate) use certificate::unreadable;
 pub use keys::new_api_key;
 pub(crate) use keys::{Key, Keys, hash_from_text, time_of_date, verb};
 pub(crate) use watch::watch;
@@ -58,6 +61,8 @@ pub(crate) struct Api {
     listeners: OnceLock<Vec<Listening>>,
     /// What the process is told at its start.
     terms: OnceLock<Terms>,
+    /// What the process shows over TLS, if it speaks that.
+    shown: Mutex<Option<Shown>>,
     /// What others have for the thread, once there is one.
     inbox: OnceLock<Arc<Inbox>>,
     /// Greater with each time that keys became others. Raised once the thread has them in its inbox.
@@ -75,12 +80,17 @@ pub(crate) struct Api {
 pub(crate) struct Bound {
     listening: Vec<Listening>,
     terms: Terms,
+    shown: Option<Shown>,
 }
 
-/// Opens the listeners that settings ask for; those that the server before has handed over are taken as they are.
-pub(crate) fn bind(settings: &Settings, handed: Vec<Handed>) -> Result<Bound, BindError> {
-    let listening = open(&settings.api.listen, settings.server.free_bind, handed)?;
-    Ok(Bound { listening, terms: settings.api.terms() })
+/// Opens the listeners that settings ask for, and the files of the certificate; listeners that the server before has handed over are taken as they are. The error is lines for the operator.
+pub(crate) fn bind(settings: &Settings, handed: Vec<Handed>) -> Result<Bound, Vec<String>> {
+    let line = |line: String| vec![line];
+    let listening = open(&settings.api.listen, settings.server.free_bind, handed)
+        .map_err(|error| line(error.to_string()))?;
+    // Whoever does not listen has no use for it, and may not be able to read it.
+    let shown = if listening.is_empty() { None } else { Shown::of(settings).map_err(line)? };
+    Ok(Bound { listening, terms: settings.api.terms(), shown })
 }
 
 impl Api {
@@ -89,6 +99,7 @@ impl Api {
             is_over: AtomicBool::new(false),
             listeners: OnceLock::new(),
             terms: OnceLock::new(),
+            shown: Mutex::named("certificate of the API", None),
             inbox: OnceLock::new(),
             keys: AtomicU64::new(0),
             pipe: Mutex::named("pipe of the API's process", None),
@@ -105,6 +116,34 @@ impl Api {
         let number = self.keys.load(Ordering::SeqCst) + 1;
         inbox.tell(Event::Keys(Arc::new(Keys::of(settings, number))));
         self.keys.store(number, Ordering::SeqCst);
+    }
+
+    /// Reads the files of the certificate again for an operator, who is told at once what is wrong: the error is a line, and what was shown before is shown on.
+    pub(crate) fn renew_certificate(&self, settings: &Settings) -> Result<(), String> {
+        let mut shown = self.shown.lock();
+        let Some(shown) = &mut *shown else { return Ok(()) };
+        shown.note(settings);
+        self.show(shown, true)
+    }
+
+    /// The same each minute, for nobody.
+    fn look_at_certificate(&self) {
+        if let Some(shown) = &mut *self.shown.lock()
+            && let Err(line) = self.show(shown, false)
+        {
+            tracing::warn!("{line}");
+        }
+    }
+
+    /// Has the next handshakes show what is new.
+    fn show(&self, shown: &mut Shown, is_asked: bool) -> Result<(), String> {
+        let looked = shown.look(is_asked);
+        if let (Ok(Some(certificate)), Some(inbox)) = (&looked, self.inbox.get()) {
+            tracing::info!("[api] certificate: another one is shown from now on");
+            inbox.tell(Event::Shown(Arc::clone(certificate)));
+        }
+        shown.warn_of_expiry();
+        looked.map(drop).map_err(|line| format!("{line}; what was shown before is shown on"))
     }
 
     /// Which keys there are, by their number.
@@ -174,7 +213,7 @@ impl Api {
 
 impl Controller {
     /// Takes the listeners, which the process is given when it is started. A server that is root has no such process: it would be root, too.
-    pub(crate) fn listen_for_api(&self, Bound { listening, terms }: Bound) {
+    pub(crate) fn listen_for_api(&self, Bound { listening, terms, shown }: Bound) {
         if listening.is_empty() {
             return;
         }
@@ -186,7 +225,9 @@ impl Controller {
         }
         let addresses: Vec<String> = listening.iter().map(|one| one.address.to_string()).collect();
         let address = addresses.join(", ");
-        tracing::info!(address, "HTTP API on {address}");
+        let how = if shown.is_some() { "over TLS" } else { "in clear text" };
+        tracing::info!(address, "HTTP API on {address}, {how}");
+        *self.api.shown.lock() = shown;
         let _ = self.api.terms.set(terms);
         let _ = self.api.listeners.set(listening);
     }

@@ -21,6 +21,7 @@ pub fn problems_here(settings: &Settings) -> Vec<String> {
     let pin = processors(settings);
     let resolver = crate::recursion::unreadable(settings);
     let stores = crate::stores::unreadable(settings);
+    let certificate = crate::api::unreadable(settings);
     let folders = if server.is_none() { folders(settings) } else { Vec::new() };
     server
         .into_iter()
@@ -29,6 +30,7 @@ pub fn problems_here(settings: &Settings) -> Vec<String> {
         .chain(pin)
         .chain(resolver)
         .chain(stores)
+        .chain(certificate)
         .chain(folders)
         .collect()
 }

@@ -156,6 +156,10 @@ fn new_settings(
     controller.note_remotes(&settings);
     controller.observing.note(controller, &settings);
     controller.api.note_keys(&settings);
+    if let Err(line) = controller.api.renew_certificate(&settings) {
+        tracing::warn!("{line}");
+        warnings.push(line);
+    }
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");
         warnings.push(line);

@@ -1,14 +1,14 @@
 //! The other process: requests of the API to frames, and answers back to JSON and texts.
 //!
 //! ```text
-//! client -- HTTP/1.1 --> head: path, key, body --> talk: an ask ---- pair ----> server
-//!        <-------------- refusal, reply, stream <-- talk: pieces <-- pair -----
+//! client -- TLS, HTTP/1.1 --> head: path, key, body --> talk: an ask ---- pair ----> server
+//!        <------------------- refusal, reply, stream <-- talk: pieces <-- pair -----
 //! ```
 //!
 //! It is `zonda api`, as confined as the process for numbers. One thread, which lets others go before it: what it costs no query waits for. Connections are kept. It has no list of keys:
 //! each ask has the key that its request has, and the server says what that may do. What an answer is made of comes in pieces, four at a time and as the client reads them.
 //!
-//! * `talk`: asks and answers of many connections over one pair. `head`: what of a request is looked at before its body; `body`: that.
+//! * `secure`: TLS, where the settings have a certificate. `talk`: asks and answers of many connections over one pair. `head`: what of a request is looked at before its body; `body`: that.
 //! * `request`: a request to its reply; `change`: one that changes something; `stream`: what is told piece by piece; `reply`, `refusal`: what is told as a whole.
 //!
 //! Design: `docs/design/api.md`.
@@ -19,6 +19,7 @@ mod head;
 mod refusal;
 mod reply;
 mod request;
+mod secure;
 mod stream;
 mod talk;
 
@@ -32,10 +33,12 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
+use tokio::time::timeout;
 
 use crate::door::{Door, Seat, listener};
 use crate::gate::Bounds;
@@ -43,6 +46,8 @@ use crate::pair::Given;
 use crate::process::{Begun, Limits, begin, line};
 use crate::pulse::Pulse;
 use body::ALL_OCTETS_MAX;
+use refusal::Refusal;
+use secure::{Begun as Greeted, HANDSHAKE_WAIT, Secure};
 use talk::Talk;
 
 /// Connections: a controller has one or two, and 64 in flight of one are measured. Each has one request at a time, so that there are as many asks at the most.
@@ -60,21 +65,32 @@ const REQUESTS_MAX: u32 = 10_000;
 /// How long octets that were sent may wait for a client that does not take them.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
 
-/// Memory: heads, pieces and frames of all connections, and large requests, twice what all of them may have.
-const DATA_OCTETS_MAX: u64 = (64 << 20) + 2 * ALL_OCTETS_MAX as u64;
+/// Memory: heads, pieces and frames of all connections, what TLS has of each, and large requests, twice what all of them may have.
+const DATA_OCTETS_MAX: u64 =
+    (64 << 20) + BOUNDS.places as u64 * secure::CONNECTION_OCTETS_MAX + 2 * ALL_OCTETS_MAX as u64;
 
 /// A tenth of a processor that others want.
 const NICENESS: i32 = 10;
 
 /// What all connections share.
 struct Shared {
-    /// Names that a request may be for.
-    names: Vec<String>,
+    /// Names that a request may be for, as the settings have them.
+    names: Rc<[String]>,
+    /// `None`: all is in clear text.
+    secure: Option<Secure>,
     talk: Talk,
     /// Octets of large requests that are under way.
     bodies: Rc<Cell<usize>>,
     /// Whether the process is to end.
     over: watch::Sender<bool>,
+}
+
+impl Shared {
+    /// Names that a request may be for.
+    fn names(&self) -> Rc<[String]> {
+        let shown = self.secure.as_ref().and_then(Secure::names);
+        shown.unwrap_or_else(|| Rc::clone(&self.names))
+    }
 }
 
 /// Runs the process until the server ends, or says that this is to. Standard input is the pair (see [`crate::pair`]). The error is a line for the operator.
@@ -89,11 +105,14 @@ async fn run(pair: Pair, given: Given, is_confined: bool) -> io::Result<()> {
     pair.set_nonblocking(true)?;
     let pair = UnixStream::from_std(pair)?;
     let pipe = pipe::Receiver::from_owned_fd(pipe)?;
-    let (talk, pulse, (over, _)) = (Talk::new(), Rc::new(Pulse::default()), watch::channel(false));
+    let names: Rc<[String]> = terms.names.into();
+    let (talk, pulse, (over, _)) =
+        (Talk::new(Rc::clone(&names)), Rc::new(Pulse::default()), watch::channel(false));
     if !is_confined {
         talk.say_unconfined();
     }
-    let shared = Rc::new(Shared { names: terms.names, talk: talk.clone(), bodies: Rc::default(), over });
+    let secure = terms.is_secure.then(|| Secure::new(talk.shown()));
+    let shared = Rc::new(Shared { names, secure, talk: talk.clone(), bodies: Rc::default(), over });
     let door = Door::new(terms.allow, BOUNDS);
     let listeners: Vec<TcpListener> = listeners.into_iter().map(listener).collect::<io::Result<_>>()?;
     let of_each = Rc::clone(&shared);
@@ -117,21 +136,34 @@ async fn connection(stream: TcpStream, seat: Seat, shared: Rc<Shared>) {
     // Without it the end of an answer waits for an acknowledgement.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, WRITE_WAIT.as_millis() as u32);
+    let Some(secure) = &shared.secure else { return speak(stream, seat, &shared).await };
+    let mut over = shared.over.subscribe();
+    let greeted = tokio::select! {
+        greeted = secure.begin(stream) => greeted,
+        _ = over.wait_for(|over| *over) => None,
+    };
+    match greeted {
+        Some(Greeted::Secure(stream)) => speak(stream, seat, &shared).await,
+        Some(Greeted::Clear(stream)) => drop(timeout(HANDSHAKE_WAIT, refuse_clear_text(stream)).await),
+        None => {}
+    }
+}
+
+/// Answers requests until the client goes, or the process is to end.
+async fn speak<S>(stream: S, seat: Seat, shared: &Rc<Shared>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let mut over = shared.over.subscribe();
     let requests = Cell::new(0);
     let seat = Rc::new(seat);
-    let (seat, shared, requests) = (&seat, &shared, &requests);
+    let (seat, requests) = (&seat, &requests);
     let service = service_fn(move |asked| async move {
         requests.set(requests.get() + 1);
         let is_last = requests.get() >= REQUESTS_MAX || *shared.over.borrow();
         Ok::<_, Infallible>(request::answer(asked, seat, shared, is_last).await)
     });
-    let serving = http1::Builder::new()
-        .max_buf_size(HEAD_OCTETS_MAX)
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WAIT)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut serving = std::pin::pin!(serving);
+    let mut serving = std::pin::pin!(http().serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         // What a client does wrong it is told, or it is cut off; there is nobody else to tell.
         _ = &mut serving => return,
@@ -139,4 +171,20 @@ async fn connection(stream: TcpStream, seat: Seat, shared: Rc<Shared>) {
     }
     serving.as_mut().graceful_shutdown();
     let _ = serving.await;
+}
+
+/// Tells who speaks HTTP where TLS is spoken that it is so.
+async fn refuse_clear_text(stream: TcpStream) {
+    let words = "expected TLS: ask with https://. What was sent passed in clear text: if a key was in it, make another";
+    let service =
+        service_fn(
+            move |_| async move { Ok::<_, Infallible>(Refusal::new(400, words).and_end().response()) },
+        );
+    let _ = http().serve_connection(TokioIo::new(stream), service).await;
+}
+
+fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.max_buf_size(HEAD_OCTETS_MAX).timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT);
+    http
 }

@@ -1,4 +1,4 @@
-//! Whom a request is for: an address, or one of the names that the operator gave.
+//! Whom a request is for: an address, or one of the names that the operator gave, or the certificate has.
 //!
 //! A page that somebody's browser shows can have it ask any address under a name of the page's own, and read the answer (DNS rebinding). It cannot choose what
 //! `Host` says then: that is the name.
@@ -24,8 +24,16 @@ pub(crate) fn check(
         (None, None) => return Err(StatusCode::BAD_REQUEST),
     };
     let host = without_port(written).ok_or(StatusCode::BAD_REQUEST)?;
-    let is_known = is_address(host) || names.iter().any(|name| name.eq_ignore_ascii_case(host));
+    let is_known = is_address(host) || names.iter().any(|name| is_named(host, name));
     if is_known { Ok(()) } else { Err(StatusCode::MISDIRECTED_REQUEST) }
+}
+
+/// Whether a host has this name; `*.` of one is any first label (RFC 9525 6.3), as certificates have it.
+fn is_named(host: &str, name: &str) -> bool {
+    match name.strip_prefix("*.") {
+        Some(above) => host.split_once('.').is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(above)),
+        None => name.eq_ignore_ascii_case(host),
+    }
 }
 
 /// The host; `None`: what comes after it is no port.
@@ -67,6 +75,19 @@ mod tests {
         }
         for bad in ["127.0.0.1:80x", "127.0.0.1:800000", "::1", "[::1"] {
             assert_eq!(check(bad), Err(StatusCode::BAD_REQUEST), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_of_certificates() {
+        for (host, name, expected) in [
+            ("ns1.example", "ns1.example", true),
+            ("NS1.example", "*.example", true),
+            ("a.ns1.example", "*.example", false),
+            ("example", "*.example", false),
+            (".example", "*.other", false),
+        ] {
+            assert_eq!(is_named(host, name), expected, "{host} {name}");
         }
     }
 

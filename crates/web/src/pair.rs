@@ -41,6 +41,8 @@ pub struct Terms {
     pub allow: Vec<(IpAddr, u8)>,
     /// Names that a request may be for, beside addresses.
     pub names: Vec<String>,
+    /// Whether TLS is spoken, and nothing in clear text; with what, the API's process is told as soon as it runs.
+    pub is_secure: bool,
 }
 
 /// How numbers are written.
@@ -194,7 +196,11 @@ mod tests {
         let (reader, _writer) = io::pipe().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let terms = Terms { allow: vec![("127.0.0.0".parse().unwrap(), 8)], names: vec!["localhost".into()] };
+        let terms = Terms {
+            allow: vec![("127.0.0.0".parse().unwrap(), 8)],
+            names: vec!["localhost".into()],
+            is_secure: true,
+        };
         introduce(&server, &terms, &reader.into(), &[listener.into()]).unwrap();
         let given = introduced(&child).unwrap();
         assert_eq!((given.terms, given.listeners.len()), (terms, 1));

@@ -15,6 +15,8 @@
 //!
 //! The order is that of the frames. RRsets and rules behind the outcome of a zone are of that zone.
 
+use std::fmt;
+
 use wire::Name;
 
 use super::REST_OCTETS_MAX;
@@ -247,6 +249,17 @@ impl<'f> Piece<'f> {
             Piece::Faults(run) => run.octets(),
             Piece::Rules(run) => run.octets(),
         }
+    }
+}
+
+/// What is shown over TLS from now on: the private key, then the certificate and those of who signed it, each in DER.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Shown<'f>(pub Run<'f, &'f [u8]>);
+
+/// Without the key.
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shown({} octets)", self.0.octets().len())
     }
 }
 

@@ -179,6 +179,7 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
         run(b'o', [outcome(zone), outcome(other)]),
         run(b'f', [Fault { zone: 1, set: FAULT_SETS_NONE, words: second }]),
         run(b'x', [rule, rule]),
+        run(b't', [first.as_bytes(), second.as_bytes()]),
         end,
     ]
 }
@@ -447,6 +448,20 @@ fn the_largest_record_fits() {
     let answer = Answer::of(&frame).unwrap();
     let mut out = Vec::new();
     assert!(answer.write(1, &mut out) && Frame::read(&out).unwrap().is_some());
+}
+
+/// Whoever prints frames prints no key.
+#[test]
+fn what_is_shown_is_not_printed() {
+    let mut octets = Vec::new();
+    [&b"secret"[..], b"certificate"].iter().for_each(|part| part.write(&mut octets));
+    let answer = Answer::Shown(Shown(Run::read(&octets).unwrap()));
+    assert_eq!(format!("{answer:?}"), "Shown(Shown(21 octets))");
+    let mut out = Vec::new();
+    assert!(answer.write(0, &mut out));
+    let (frame, _) = Frame::read(&out).unwrap().unwrap();
+    assert_eq!(Answer::of(&frame), Ok(answer));
+    assert!(!format!("{frame:?}").contains("secret"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustix::event::{EventfdFlags, eventfd};
 use sync::Mailbox;
 use sync::mailbox::Wake;
+use web::certificate::Certificate;
 
 use super::Keys;
 use super::look::{Listed, NotPinned, Pinned};
@@ -21,10 +22,12 @@ pub(super) struct Of {
     pub(super) ask: u32,
 }
 
-/// What is told. Each but the first and the last is because of an ask, of which there is a bound.
+/// What is told. Each but the first two and the last is because of an ask, of which there is a bound.
 pub(super) enum Event {
     /// Keys are others.
     Keys(Arc<Keys>),
+    /// Another certificate is shown.
+    Shown(Arc<Certificate>),
     /// What became of a change.
     Altered(Of, Result<Outcome, NotAltered>),
     /// A zone in a state that stays.

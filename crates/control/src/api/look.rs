@@ -38,6 +38,8 @@ pub(super) enum Look {
     List(Of, SlotNumber, Option<NameBuf>, Arc<Key>),
     /// Something is to be done with a zone.
     Act(Of, NameBuf, Act),
+    /// The files of the certificate are to be read again.
+    Certificate,
 }
 
 /// A pinned zone, and what is told of it beside its data.
@@ -130,6 +132,7 @@ impl Controller {
                 }
                 inbox.tell(Event::Acted(of, done));
             }
+            Look::Certificate => self.api.look_at_certificate(),
         }
     }
 

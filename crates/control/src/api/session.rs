@@ -20,7 +20,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use api::frame::{
     Answer, Ask, Done, FAULT_SETS_NONE, Fault, Frame, HEAD_OCTETS, Item, Piece, REST_OCTETS_MAX, Run, Said,
+    Shown,
 };
+use web::certificate::Certificate;
 use wire::NameBuf;
 
 use super::inbox::{Event, Inbox, Of};
@@ -140,6 +142,15 @@ impl Session {
             turns: VecDeque::new(),
             is_unconfined: false,
         })
+    }
+
+    /// Has the process show a certificate from now on.
+    pub(super) fn show(&mut self, certificate: &Certificate) {
+        let parts = certificate.parts();
+        if let Some(parts) = Run::read(&parts) {
+            // Of no ask. As long as a frame may be, as it was read.
+            Answer::Shown(Shown(parts)).write(0, &mut self.output);
+        }
     }
 
     /// What is polled.

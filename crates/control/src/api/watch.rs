@@ -6,9 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use web::certificate::Certificate;
 use web::pair::{Beat, Terms};
 
 use super::Keys;
+use super::certificate::{LOOK_PAUSE, Shown};
 use super::inbox::{Event, Inbox};
 use super::look;
 use super::session::{Around, Session};
@@ -30,6 +32,42 @@ const TICK: Duration = Duration::from_secs(1);
 /// A tenth of a processor that workers want.
 const NICENESS: i32 = 10;
 
+/// What the thread knows for one process after the other.
+#[derive(Default)]
+struct Known {
+    keys: Arc<Keys>,
+    /// What is shown over TLS, if that is spoken.
+    shown: Option<Arc<Certificate>>,
+    /// When its files are to be read again.
+    look_at: Option<Instant>,
+}
+
+impl Known {
+    /// Takes what is of no process.
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Keys(newer) => self.keys = Arc::clone(newer),
+            Event::Shown(newer) => {
+                self.shown = Some(Arc::clone(newer));
+                self.look_at.get_or_insert_with(|| Instant::now() + LOOK_PAUSE);
+            }
+            _ => {}
+        }
+    }
+
+    /// Has the files looked at if it is time, and says how long until the next time.
+    fn look(&mut self, around: &Around) -> Option<Duration> {
+        let (at, now) = (self.look_at?, Instant::now());
+        if at > now {
+            return Some(at - now);
+        }
+        // Where there is no room the next look is soon enough.
+        drop(around.looks.push(look::Look::Certificate, 0));
+        self.look_at = Some(now + LOOK_PAUSE);
+        Some(LOOK_PAUSE)
+    }
+}
+
 /// Starts the process and the threads that do what it asks, where there are listeners.
 pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let api = &controller.api;
@@ -43,6 +81,8 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let start = std::hash::BuildHasher::hash_one(&api.seed, "cursors");
     let around = Around { owner, inbox, looks, start };
     controller.api.note_keys(&controller.change().settings);
+    let shown = api.shown.lock().as_ref().map(Shown::now);
+    shown.into_iter().for_each(|shown| around.inbox.tell(Event::Shown(shown)));
     let thread = thread::Builder::new().name("api".into()).spawn(move || {
         // Without effect where the system does not let it.
         let _ = rustix::process::setpriority_process(None, NICENESS);
@@ -55,13 +95,13 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
 
 /// Has one process after the other run.
 fn run(around: &Around, terms: &Terms) {
-    let (mut pause, mut number, mut keys) = (PAUSE_MIN, 0, Arc::new(Keys::default()));
+    let (mut pause, mut number, mut known) = (PAUSE_MIN, 0, Known::default());
     loop {
         let began = Instant::now();
         let Some(started) = start(&around.owner, terms) else { return };
         number += 1;
         let why = match started {
-            Ok((child, session)) => serve(around, child, session(number), &mut keys),
+            Ok((child, session)) => serve(around, child, session(number), &mut known),
             Err(error) => format!("cannot be started: {error}"),
         };
         let Some(controller) = around.owner.upgrade().filter(|owner| !owner.api.is_over()) else { return };
@@ -70,7 +110,7 @@ fn run(around: &Around, terms: &Terms) {
         drop(controller);
         pause = if began.elapsed() > IS_WELL_AFTER { PAUSE_MIN } else { pause };
         tracing::error!("the API's process {why}; started again in {}", Span(pause));
-        wait(around, pause, &mut keys);
+        wait(around, pause, &mut known);
         pause = (2 * pause).min(PAUSE_MAX);
     }
 }
@@ -97,12 +137,12 @@ fn start(owner: &Weak<Controller>, terms: &Terms) -> Option<io::Result<(Child, B
 }
 
 /// Waits before the next process; what comes meanwhile is of one that has gone, but keys.
-fn wait(around: &Around, pause: Duration, keys: &mut Arc<Keys>) {
+fn wait(around: &Around, pause: Duration, known: &mut Known) {
     let until = Instant::now() + pause;
     loop {
         for event in around.inbox.take() {
+            known.take(&event);
             match event {
-                Event::Keys(newer) => *keys = newer,
                 Event::Pinned(_, Ok(pinned)) => drop(around.looks.push(look::Look::Unpin(pinned.zone), 0)),
                 Event::Over => return,
                 _ => {}
@@ -120,15 +160,16 @@ fn wait(around: &Around, pause: Duration, keys: &mut Arc<Keys>) {
 }
 
 /// Does what a process asks, until it ends; says how that was.
-fn serve(around: &Around, mut child: Child, session: io::Result<Session>, keys: &mut Arc<Keys>) -> String {
+fn serve(around: &Around, mut child: Child, session: io::Result<Session>, known: &mut Known) -> String {
     let pid = child.id();
     tracing::debug!(pid, "the API's process is {pid}");
     let mut session = match session {
         Ok(session) => session,
         Err(error) => return child.how_it_ended(&error, LAST_WAIT),
     };
+    known.shown.iter().for_each(|shown| session.show(shown));
     loop {
-        if let Err(error) = turn(around, &mut session, keys) {
+        if let Err(error) = turn(around, &mut session, known) {
             session.end(around);
             return child.how_it_ended(&error, LAST_WAIT);
         }
@@ -136,19 +177,18 @@ fn serve(around: &Around, mut child: Child, session: io::Result<Session>, keys: 
 }
 
 /// Takes what there is, makes a piece, and waits if there is nothing to do.
-fn turn(around: &Around, session: &mut Session, keys: &mut Arc<Keys>) -> io::Result<()> {
+fn turn(around: &Around, session: &mut Session, known: &mut Known) -> io::Result<()> {
     for event in around.inbox.take() {
-        if let Event::Keys(newer) = &event {
-            *keys = Arc::clone(newer);
-        }
-        session.take(around, keys.as_ref(), event);
+        known.take(&event);
+        session.take(around, &known.keys, event);
     }
+    let until_look = known.look(around);
     let has_more = session.tell_one(around);
     session.look_at_time(around);
     let may_sleep = !has_more && around.inbox.prepare_to_sleep();
     let pause = match may_sleep {
         false => Some(Duration::ZERO),
-        true => session.is_busy().then_some(TICK),
+        true => session.is_busy().then_some(TICK).into_iter().chain(until_look).min(),
     };
     let (reads, writes) = session.wants();
     let mut flags = PollFlags::empty();
@@ -168,7 +208,7 @@ fn turn(around: &Around, session: &mut Session, keys: &mut Arc<Keys>) -> io::Res
     if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR)
         && (reads || !ready.contains(PollFlags::IN))
     {
-        session.read(around, keys.as_ref())?;
+        session.read(around, &known.keys)?;
     }
     Ok(())
 }

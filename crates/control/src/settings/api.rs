@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use change::Policy;
 use change::policy::{API_NAME_OCTETS_MAX, is_api_name, of_api_key};
@@ -27,14 +28,19 @@ const RULES_MAX: usize = 64;
 const ZONES_MAX: usize = 1024;
 
 section! {
-    /// Zones over HTTP, read and changed by programs: an API as PowerDNS has it, given by a process of its own. In clear text, and so on addresses of this machine alone: what speaks TLS to
-    /// others is put before it. Zones that are changed need an `update-policy`. A server that runs as root has none, so set `user` in `[server]` where one starts as root.
+    /// Zones over HTTP, read and changed by programs: an API as PowerDNS has it, given by a process of its own. In clear text on addresses of this machine alone, with a certificate over TLS
+    /// on any. Zones that are changed need an `update-policy`. A server that runs as root has none, so set `user` in `[server]` where one starts as root.
     pub struct ApiSettings in "api" {
-        /// Addresses to listen on, of this machine alone (127.0.0.0/8, ::1), each with its port. Empty: there is no API.
+        /// Addresses to listen on, each with its port; without `certificate` of this machine alone (127.0.0.0/8, ::1). Empty: there is no API.
         listen: Vec<SocketAddr> = Vec::new(), Range::Any, start;
+        /// File with the certificate that clients are shown, in PEM: the server's own first, then those that lead to an authority. With it all is over TLS 1.2 or 1.3, and nothing in clear text. What is
+        /// in it is read again by `zonda ctl reconfigure` and each minute; connections go on. Empty: no TLS.
+        certificate: PathBuf = PathBuf::new(), Range::Any, start;
+        /// File with its private key, in PEM and not encrypted, closed to others. Empty: it is in the file of the certificate.
+        certificate_key: PathBuf = PathBuf::new(), Range::Any, start;
         /// Clients that are read from; others are not.
         allow: Names = Names::from(vec!["127.0.0.0/8".into(), "::1".into()]), Range::Texts("an address or prefix such as \"192.0.2.0/24\""), start;
-        /// Names that a request may be for (`Host`), beside addresses: others are refused, so that no page in a browser can have it ask this server.
+        /// Names that a request may be for (`Host`), beside addresses and the names of the certificate: others are refused, so that no page in a browser can have it ask this server.
         names: Names = Names::one("localhost"), Range::TextsOrNone("a name such as \"ns1.example.com\""), start;
     }
 }
@@ -61,7 +67,8 @@ section! {
 impl ApiSettings {
     /// Who is answered.
     pub(crate) fn terms(&self) -> Terms {
-        super::http::terms(&self.allow, &self.names)
+        let is_secure = !self.certificate.as_os_str().is_empty();
+        Terms { is_secure, ..super::http::terms(&self.allow, &self.names) }
     }
 }
 
@@ -76,17 +83,21 @@ impl Settings {
 
     /// Reports what is wrong with the API. `table`: of the whole file, for the places.
     pub(super) fn check_api(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
-        let ApiSettings { listen, allow, names } = &self.api;
+        let ApiSettings { listen, certificate, certificate_key, allow, names } = &self.api;
         let place = Place { table, section: "api", at: None };
         let mut wrong: Wrong<'_> = Box::new(|key, item, text| place.report(report, key, item, text));
         check_clients((listen, allow, names), &mut wrong);
+        let is_secure = !certificate.as_os_str().is_empty();
         for (at, address) in listen.iter().enumerate().take(LISTENERS_MAX) {
-            if !address.ip().to_canonical().is_loopback() {
+            if !is_secure && !address.ip().to_canonical().is_loopback() {
                 let text = format!(
-                    "expected an address of this machine alone, such as \"127.0.0.1:8081\", found {address}: keys and zones would pass in clear text"
+                    "expected `certificate` too, or an address of this machine alone, such as \"127.0.0.1:8081\", found {address}: keys and zones would pass in clear text"
                 );
                 wrong("listen", Some(at), text);
             }
+        }
+        if !is_secure && !certificate_key.as_os_str().is_empty() {
+            wrong("certificate-key", None, "expected `certificate` too, found none".into());
         }
         drop(wrong);
         self.check_api_keys(table, report);
@@ -211,7 +222,8 @@ mod tests {
             ("[api]\nlisten = [\"192.0.2.1:8081\"]", "f:2:11", "clear text"),
             ("[api]\nlisten = [\"127.0.0.1:8081\", \"0.0.0.0:8081\"]", "f:2:29", "this machine"),
             ("[api]\nlisten = [\"127.0.0.1\"]", "f:2:11", "port"),
-            ("[api]\ncertificate = \"x\"", "f:2:1", "unknown key"),
+            ("[api]\ncertificate-key = \"x\"", "f:2:19", "certificate"),
+            ("[api]\nclient-ca = \"x\"", "f:2:1", "unknown key"),
             ("[[api-key]]\nname = \"a b\"\nhash = HASH\nzones = \"x\"", "f:2:8", "letters"),
             ("[[api-key]]\nname = \"a\"\nhash = \"md5:00\"\nzones = \"x\"", "f:3:8", "sha256"),
             (
@@ -249,6 +261,17 @@ mod tests {
         }
         let twice = format!("[[api-key]]\nname = \"a\"\nhash = \"{hash}\"\nzones = \"x\"\n").repeat(2);
         assert_eq!(problems(&twice).len(), 2);
+    }
+
+    /// With a certificate nothing passes in clear text, wherever it listens.
+    #[test]
+    fn with_tls_any_address_is_one() {
+        let settings = |text: &str| Settings::parse(Path::new("/etc/f"), text).unwrap();
+        let secure =
+            settings("[api]\nlisten = [\"192.0.2.1:8443\", \"[::]:8443\"]\ncertificate = \"api.pem\"");
+        assert!(secure.api.terms().is_secure);
+        assert_eq!(secure.path(&secure.api.certificate), Path::new("/etc/api.pem"));
+        assert!(!settings("[api]\nlisten = [\"127.0.0.1:8081\"]").api.terms().is_secure);
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub(super) fn terms(allow: &Names, names: &Names) -> Terms {
     Terms {
         allow: networks.map(|(prefix, _)| (prefix.address(), prefix.length())).collect(),
         names: names.texts().iter().map(ToString::to_string).collect(),
+        is_secure: false,
     }
 }
 

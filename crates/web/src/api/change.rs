@@ -93,7 +93,7 @@ impl Heard {
                     heard.faults.extend(run.iter().take(left).map(|fault| words_of(&fault, sets)));
                 }
                 Answer::Done(done) => return heard.end(outcomes, &done),
-                Answer::Piece(_) | Answer::More => {}
+                Answer::Piece(_) | Answer::More | Answer::Shown(_) => {}
             }
             if heard.dry.len() > ALL_OCTETS_MAX {
                 return Err(Refusal::new(413, "too much would change to be shown"));

@@ -62,7 +62,7 @@ where
 {
     let (parts, body) = request.into_parts();
     let head_of = HttpRequest::from_parts(parts, ());
-    let (asked, key) = head::read(&head_of, &shared.names)?;
+    let (asked, key) = head::read(&head_of, &shared.names())?;
     let from = Asker { shared, key, seat };
     if let Request::Change { zone, is_dry } = &asked {
         return change::patch(&from, zone, *is_dry, head_of.headers(), body).await;

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 
-use ::api::frame::{Answer, Ask, Asking, Frame, HEAD_OCTETS, REST_OCTETS_MAX, Said};
+use ::api::frame::{Answer, Ask, Asking, Frame, HEAD_OCTETS, REST_OCTETS_MAX, Said, Shown};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
+
+use super::secure::Identity;
 
 /// Pieces of an answer that may be on their way: 64 KiB each, so that one is read while the next ones come.
 const PIECES_MAX: u8 = 4;
@@ -28,6 +30,9 @@ struct Inner {
     /// What is to be written. As long as the asks of all connections at the most, of which each has one at a time.
     out: RefCell<Vec<u8>>,
     has_more: Notify,
+    /// Names of the settings, and what is shown over TLS.
+    names: Rc<[String]>,
+    shown: watch::Sender<Option<Rc<Identity>>>,
 }
 
 /// Who waits for an answer.
@@ -46,9 +51,16 @@ pub(super) struct Answering {
 }
 
 impl Talk {
-    pub(super) fn new() -> Talk {
-        let (number, waiting) = (Cell::new(0), RefCell::default());
-        Talk(Rc::new(Inner { number, waiting, out: RefCell::default(), has_more: Notify::new() }))
+    /// `names`: those that requests may be for, whatever a certificate says.
+    pub(super) fn new(names: Rc<[String]>) -> Talk {
+        let (number, waiting, (shown, _)) = (Cell::new(0), RefCell::default(), watch::channel(None));
+        let (out, has_more) = (RefCell::default(), Notify::new());
+        Talk(Rc::new(Inner { number, waiting, out, has_more, names, shown }))
+    }
+
+    /// What is shown over TLS, as soon as and whenever the server says it.
+    pub(super) fn shown(&self) -> watch::Receiver<Option<Rc<Identity>>> {
+        self.0.shown.subscribe()
     }
 
     /// Says that rights could not be given up, or not all.
@@ -113,7 +125,17 @@ impl Talk {
         }
     }
 
+    /// The next handshakes show this. The error: the server has not tried it.
+    fn show(&self, shown: &Shown<'_>) -> io::Result<()> {
+        let identity = Identity::of(shown, &self.0.names);
+        self.0.shown.send_replace(Some(Rc::new(identity.map_err(|_| io::ErrorKind::InvalidData)?)));
+        Ok(())
+    }
+
     fn hear(&self, number: u32, answer: &Answer<'_>, octets: &[u8]) -> io::Result<()> {
+        if let Answer::Shown(shown) = answer {
+            return self.show(shown);
+        }
         let mut all = self.0.waiting.borrow_mut();
         // Nobody waits for it any more.
         let Some(waiting) = all.get_mut(&number) else { return Ok(()) };
@@ -196,7 +218,7 @@ mod tests {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (ours, theirs) = UnixStream::pair().unwrap();
-            let talk = Talk::new();
+            let talk = Talk::new(Rc::default());
             let act = act(talk.clone(), theirs);
             tokio::select! {
                 biased;

@@ -32,6 +32,7 @@ impl Session {
                 Err((status, words)) => self.refuse(around, of.ask, &No::new(status, words)),
             },
             Event::Keys(_) => self.look_at_keys(around, keys),
+            Event::Shown(certificate) => self.show(&certificate),
             _ => {}
         }
     }

@@ -64,6 +64,7 @@ impl Bed {
                 Answer::More => format!("{} more", frame.ask),
                 Answer::Done(done) => format!("{} {}", frame.ask, done.status),
                 Answer::Piece(piece) => format!("{} {}", frame.ask, kind_of(&piece)),
+                Answer::Shown(shown) => format!("{} {shown:?}", frame.ask),
             });
             at += length;
         }

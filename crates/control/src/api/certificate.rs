@@ -1,0 +1,267 @@
+//! The certificate that the API's process shows: its files read and tried, at the start with the rights that it has then, at each reload, and once a minute, as who renews certificates does so
+//! by replacing files.
+//!
+//! Both files are read as a whole each time: they are small, and what is in them is the only mark that is always right. What cannot be shown changes nothing; a look that finds the same fault
+//! as the one before says it, since one file may be replaced before the other.
+
+use std::fmt::Write;
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use web::certificate::{Certificate, Of};
+use zone::check::Timestamp;
+
+use crate::expiry::now;
+use crate::read::{open_regular, read_bounded};
+use crate::settings::Settings;
+use crate::text::{Seconds, count};
+
+/// From one look at the files to the next.
+pub(super) const LOOK_PAUSE: Duration = Duration::from_secs(60);
+
+/// Octets of a file: certificates and keys, with what people and programs write beside them.
+const FILE_OCTETS_MAX: u64 = 1 << 20;
+
+/// Bits of all who are neither the owner nor of the group.
+const OTHERS: u32 = 0o007;
+
+const SECONDS_A_DAY: u64 = 86_400;
+
+/// How it stands with a certificate, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Fine,
+    Soon,
+    /// Expired, or not good yet.
+    Bad,
+}
+
+/// See the module.
+pub(crate) struct Shown {
+    certificate: PathBuf,
+    key: PathBuf,
+    seed: RandomState,
+    /// What is shown.
+    now: Arc<Certificate>,
+    /// A mark of the texts that were looked at last.
+    mark: u64,
+    /// Why those texts cannot be shown, if it was not said yet.
+    fault: Option<String>,
+    /// How it was said to stand.
+    said: State,
+    /// So many seconds before it expires it is warned of.
+    ahead: u64,
+}
+
+impl Shown {
+    /// Reads what settings name; `None`: they name nothing. The error is a line for the operator.
+    pub(super) fn of(settings: &Settings) -> Result<Option<Shown>, String> {
+        let Some((certificate, key)) = paths(settings) else { return Ok(None) };
+        let seed = RandomState::new();
+        let (now, mark) = read(&certificate, &key, &seed);
+        let (fault, said, ahead) = (None, State::Fine, ahead(settings));
+        let mut shown = Shown { now: Arc::new(now?), certificate, key, seed, mark, fault, said, ahead };
+        shown.warn_of_key();
+        shown.warn_of_expiry();
+        Ok(Some(shown))
+    }
+
+    /// Takes over how long before it expires it is warned of.
+    pub(super) fn note(&mut self, settings: &Settings) {
+        self.ahead = ahead(settings);
+    }
+
+    /// What is shown.
+    pub(super) fn now(&self) -> Arc<Certificate> {
+        Arc::clone(&self.now)
+    }
+
+    /// Reads the files again: what is to be shown from now on, if that is another. `is_asked`: somebody waits for what comes of it, so that a fault is said at once. The error is a line.
+    pub(super) fn look(&mut self, is_asked: bool) -> Result<Option<Arc<Certificate>>, String> {
+        let (read, mark) = read(&self.certificate, &self.key, &self.seed);
+        let is_same = std::mem::replace(&mut self.mark, mark) == mark;
+        match read {
+            Ok(_) if is_same && self.fault.is_none() && !is_asked => Ok(None),
+            Ok(certificate) if certificate.parts() == self.now.parts() => {
+                self.fault = None;
+                Ok(None)
+            }
+            Ok(certificate) => {
+                (self.now, self.fault, self.said) = (Arc::new(certificate), None, State::Fine);
+                self.warn_of_key();
+                Ok(Some(self.now()))
+            }
+            Err(line) if is_asked => {
+                self.fault = None;
+                Err(line)
+            }
+            // At the second look, and no third time.
+            Err(line) if is_same => self.fault.take().map_or(Ok(None), |_| Err(line)),
+            Err(line) => {
+                self.fault = Some(line);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Says when it expires, once for each state.
+    pub(super) fn warn_of_expiry(&mut self) {
+        let (state, line) = self.state(now());
+        if state > std::mem::replace(&mut self.said, state) {
+            tracing::warn!("{line}");
+        }
+    }
+
+    fn state(&self, now: u64) -> (State, String) {
+        let ((from, until), file) = (self.now.good(), self.certificate.display());
+        let time = |seconds: u64| Timestamp(u32::try_from(seconds).unwrap_or(u32::MAX));
+        let mut line = format!("[api] certificate {file}: ");
+        let state = if until < now {
+            let days = count(((now - until) / SECONDS_A_DAY) as usize, "day");
+            let _ = write!(line, "it has expired {days} ago, at {:#}: clients refuse it", time(until));
+            State::Bad
+        } else if now < from {
+            let _ = write!(line, "it is not good before {:#}: clients refuse it", time(from));
+            State::Bad
+        } else if until - now < self.ahead {
+            let left = Seconds(until - now);
+            let _ = write!(line, "it expires in {left}, at {:#}: is it still renewed?", time(until));
+            State::Soon
+        } else {
+            State::Fine
+        };
+        (state, line)
+    }
+
+    /// Warns where others can read the key.
+    fn warn_of_key(&self) {
+        let file = self.key.display();
+        let Ok((_, metadata)) = open_regular(&self.key) else { return };
+        let mode = metadata.permissions().mode() & 0o7777;
+        if mode & OTHERS != 0 {
+            tracing::warn!(
+                %file,
+                "{file}: others can read or change this file (mode {mode:04o}), and the key of the API's certificate in it; take that away (chmod o= {file})"
+            );
+        }
+    }
+}
+
+fn ahead(settings: &Settings) -> u64 {
+    u64::from(settings.server.warn_expiry_days) * SECONDS_A_DAY
+}
+
+/// What would end a start here, as a line.
+pub(crate) fn unreadable(settings: &Settings) -> Option<String> {
+    let (certificate, key) = paths(settings)?;
+    read(&certificate, &key, &RandomState::new()).0.err()
+}
+
+/// Where certificate and key are; `None`: there is none.
+fn paths(settings: &Settings) -> Option<(PathBuf, PathBuf)> {
+    let api = &settings.api;
+    let is_there = |path: &Path| !path.as_os_str().is_empty();
+    let key = if is_there(&api.certificate_key) { &api.certificate_key } else { &api.certificate };
+    is_there(&api.certificate).then(|| (settings.path(&api.certificate), settings.path(key)))
+}
+
+/// Reads both and tries them; and a mark of what was read, with or without faults.
+fn read(certificate: &Path, key: &Path, seed: &RandomState) -> (Result<Certificate, String>, u64) {
+    let line = |of: Of, why: String| match of {
+        Of::Certificate => format!("[api] certificate {}: {why}", certificate.display()),
+        Of::Key => format!("[api] certificate-key {}: {why}", key.display()),
+    };
+    let texts = [(Of::Certificate, certificate), (Of::Key, key)]
+        .map(|(of, path)| read_bounded(path, FILE_OCTETS_MAX).map_err(|why| line(of, why)));
+    let mark = seed.hash_one(&texts);
+    let read = match texts {
+        [Ok(certificate), Ok(key)] => {
+            Certificate::from_pem(&certificate, &key).map_err(|(of, fault)| line(of, fault.to_string()))
+        }
+        [Err(line), _] | [_, Err(line)] => Err(line),
+    };
+    (read, mark)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../web/src/certificates");
+
+    /// A folder with a certificate and its key, and settings that name them.
+    fn bed() -> (tempfile::TempDir, Settings) {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = "[api]\ncertificate = \"api.pem\"\ncertificate-key = \"api.key\"\n";
+        let settings = Settings::parse(&folder.path().join("zonda.toml"), settings).unwrap();
+        put(folder.path(), "own", &["pem", "key"]);
+        (folder, settings)
+    }
+
+    fn put(folder: &Path, name: &str, kinds: &[&str]) {
+        for kind in kinds {
+            fs::copy(format!("{FROM}/{name}.{kind}"), folder.join(format!("api.{kind}"))).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_new_is_shown() {
+        let (folder, settings) = bed();
+        let mut shown = Shown::of(&settings).unwrap().unwrap();
+        let first = shown.now().parts();
+        assert!(shown.look(false).unwrap().is_none() && shown.look(true).unwrap().is_none());
+        put(folder.path(), "other", &["pem", "key"]);
+        let second = shown.look(false).unwrap().unwrap().parts();
+        assert_ne!(second, first);
+        assert!(shown.look(false).unwrap().is_none());
+        put(folder.path(), "own", &["pem", "key"]);
+        assert_eq!(shown.look(true).unwrap().unwrap().parts(), first);
+    }
+
+    /// One file may be replaced before the other: the second look says what is wrong, and no third one; who asks is told at once.
+    #[test]
+    fn faults_are_said_once() {
+        let (folder, settings) = bed();
+        let mut shown = Shown::of(&settings).unwrap().unwrap();
+        let first = shown.now().parts();
+        put(folder.path(), "other", &["pem"]);
+        assert!(shown.look(false).unwrap().is_none());
+        let line = shown.look(false).unwrap_err();
+        assert!(line.contains("certificate-key") && line.contains("api.key: the key is not that"), "{line}");
+        assert!(shown.look(false).unwrap().is_none());
+        assert_eq!(shown.look(true).unwrap_err(), line);
+        assert_eq!(shown.now().parts(), first);
+        // What was half is whole before the second look.
+        fs::remove_file(folder.path().join("api.pem")).unwrap();
+        assert!(shown.look(false).unwrap().is_none());
+        put(folder.path(), "other", &["pem", "key"]);
+        assert!(shown.look(false).unwrap().is_some() && shown.look(false).unwrap().is_none());
+        fs::remove_file(folder.path().join("api.key")).unwrap();
+        assert!(Shown::of(&settings).is_err_and(|line| line.contains("api.key: cannot open")));
+        assert!(unreadable(&settings).is_some());
+    }
+
+    #[test]
+    fn how_long_it_is_good() {
+        let (_folder, settings) = bed();
+        let shown = Shown::of(&settings).unwrap().unwrap();
+        let (from, until) = shown.now.good();
+        let ahead = u64::from(settings.server.warn_expiry_days) * SECONDS_A_DAY;
+        for (now, state, words) in [
+            (from - 1, State::Bad, "not good before"),
+            (from, State::Fine, ""),
+            (until - ahead, State::Fine, ""),
+            (until - ahead + 1, State::Soon, "expires in"),
+            (until, State::Soon, "expires in"),
+            (until + 3 * SECONDS_A_DAY, State::Bad, "expired 3 days ago"),
+        ] {
+            let (found, line) = shown.state(now);
+            assert!(found == state && line.contains(words), "{now}: {line}");
+        }
+    }
+}
