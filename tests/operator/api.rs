@@ -1,5 +1,6 @@
 //! Zones over HTTP: who may read and change what, what is served of that and what is left of it after the server was killed.
 
+mod audit;
 mod client;
 mod clients;
 mod hostile;

@@ -8,12 +8,13 @@
 //! ```
 //!
 //! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do. `judge`: an ask by its key.
-//! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it.
+//! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it. `audit`: who changed what, for people.
 //! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `words`: RRsets of asks.
 //!
 //! What strangers send this server never reads: [`web`] does, in the child, and says it in frames (crate `api`). Each has the key of its request, and is decided by that: nothing here says that the
 //! child is allowed anything. Design: `docs/design/api.md`.
 
+mod audit;
 mod certificate;
 mod inbox;
 mod judge;

@@ -25,6 +25,7 @@ use api::frame::{
 use web::certificate::Certificate;
 use wire::NameBuf;
 
+use super::audit::{About, Audit};
 use super::inbox::{Event, Inbox, Of};
 use super::judge::{No, Task, judge};
 use super::listing::Listing;
@@ -60,6 +61,8 @@ pub(super) struct Around {
     pub(super) owner: Weak<Controller>,
     pub(super) inbox: Arc<Inbox>,
     pub(super) looks: Looks,
+    /// Where it is written who changed what.
+    pub(super) audit: Audit,
     /// Of cursors: another start has another.
     pub(super) start: u64,
 }
@@ -93,6 +96,8 @@ struct Entry {
     long_octets: usize,
     /// Nobody reads what comes of it.
     is_silent: bool,
+    /// What is written of it once it is over, if it would change something.
+    about: Option<Box<About>>,
 }
 
 enum State {
@@ -260,7 +265,8 @@ impl Session {
         }
         let (key, state) = (None, State::Acting);
         let since = Instant::now();
-        let entry = Entry { key, credit: 0, state, since, seat: None, long_octets: 0, is_silent: false };
+        let (seat, about) = (None, None);
+        let entry = Entry { key, credit: 0, state, since, seat, long_octets: 0, is_silent: false, about };
         self.asks.insert(number, entry);
         Ok(true)
     }
@@ -285,6 +291,9 @@ impl Session {
 
     /// Begins with what is asked for, if its key may.
     fn begin(&mut self, around: &Around, keys: &Keys, number: u32, ask: &Ask<'_>, attempts: u8) {
+        if let Some(entry) = self.asks.get_mut(&number).filter(|entry| entry.about.is_none()) {
+            entry.about = around.audit.about(keys, ask);
+        }
         let (key, task) = match judge(keys, ask, wall()) {
             Ok(judged) => judged,
             Err(no) => return self.refuse(around, number, &no),
@@ -397,7 +406,15 @@ impl Session {
         }
     }
 
+    /// Writes down what came of an ask.
+    fn audit(&mut self, around: &Around, number: u32, status: u16, words: &str) {
+        if let Some(about) = self.asks.get_mut(&number).and_then(|entry| entry.about.take()) {
+            around.audit.end_of(&about, status, words);
+        }
+    }
+
     fn done(&mut self, around: &Around, number: u32, done: &Done<'_>) {
+        self.audit(around, number, done.status, done.words);
         if self.asks.get(&number).is_some_and(|entry| !entry.is_silent) {
             Answer::Done(*done).write(number, &mut self.output);
         }
@@ -405,6 +422,7 @@ impl Session {
     }
 
     fn refuse(&mut self, around: &Around, number: u32, no: &No) {
+        self.audit(around, number, no.status, no.faults.first().map_or(&no.words, |(_, words)| words));
         let is_silent = self.asks.get(&number).is_none_or(|entry| entry.is_silent);
         if !no.faults.is_empty() && !is_silent {
             let mut octets = Vec::new();
@@ -435,7 +453,10 @@ impl Session {
     /// Lets go of all that it has.
     pub(super) fn end(mut self, around: &Around) {
         let all: Vec<u32> = self.asks.keys().copied().collect();
-        all.into_iter().for_each(|number| self.remove(around, number));
+        for number in all {
+            self.audit(around, number, 504, "the process ended before it was known what came of it");
+            self.remove(around, number);
+        }
     }
 }
 

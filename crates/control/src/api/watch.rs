@@ -10,6 +10,7 @@ use web::certificate::Certificate;
 use web::pair::{Beat, Terms};
 
 use super::Keys;
+use super::audit::Audit;
 use super::certificate::{LOOK_PAUSE, Shown};
 use super::inbox::{Event, Inbox};
 use super::look;
@@ -79,7 +80,8 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let owner = Arc::downgrade(controller);
     let looks = look::start(owner.clone(), Arc::clone(&inbox))?;
     let start = std::hash::BuildHasher::hash_one(&api.seed, "cursors");
-    let around = Around { owner, inbox, looks, start };
+    let audit = Audit::of(&controller.change().settings);
+    let around = Around { owner, inbox, looks, audit, start };
     controller.api.note_keys(&controller.change().settings);
     let shown = api.shown.lock().as_ref().map(Shown::now);
     shown.into_iter().for_each(|shown| around.inbox.tell(Event::Shown(shown)));
@@ -87,6 +89,7 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
         // Without effect where the system does not let it.
         let _ = rustix::process::setpriority_process(None, NICENESS);
         run(&around, &terms);
+        around.audit.close();
         around.looks.close();
     })?;
     *api.thread.lock() = Some(thread);
@@ -185,6 +188,8 @@ fn turn(around: &Around, session: &mut Session, known: &mut Known) -> io::Result
     let until_look = known.look(around);
     let has_more = session.tell_one(around);
     session.look_at_time(around);
+    // Before any of it is answered.
+    around.audit.flush();
     let may_sleep = !has_more && around.inbox.prepare_to_sleep();
     let pause = match may_sleep {
         false => Some(Duration::ZERO),

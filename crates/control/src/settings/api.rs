@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use change::Policy;
 use change::policy::{API_NAME_OCTETS_MAX, is_api_name, of_api_key};
+use observe::Output;
 use toml::de::DeTable;
 use web::pair::{LISTENERS_MAX, Terms};
 
@@ -42,6 +43,8 @@ section! {
         allow: Names = Names::from(vec!["127.0.0.0/8".into(), "::1".into()]), Range::Texts("an address or prefix such as \"192.0.2.0/24\""), start;
         /// Names that a request may be for (`Host`), beside addresses and the names of the certificate: others are refused, so that no page in a browser can have it ask this server.
         names: Names = Names::one("localhost"), Range::TextsOrNone("a name such as \"ns1.example.com\""), start;
+        /// Where it is written who changed what: `file:PATH`, a line of JSON for each ask of a key that would change something, done or refused. Ten files of 64 MiB are kept. Empty: nowhere.
+        audit: String = String::new(), Range::Any, start;
     }
 }
 
@@ -83,7 +86,7 @@ impl Settings {
 
     /// Reports what is wrong with the API. `table`: of the whole file, for the places.
     pub(super) fn check_api(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
-        let ApiSettings { listen, certificate, certificate_key, allow, names } = &self.api;
+        let ApiSettings { listen, certificate, certificate_key, allow, names, audit } = &self.api;
         let place = Place { table, section: "api", at: None };
         let mut wrong: Wrong<'_> = Box::new(|key, item, text| place.report(report, key, item, text));
         check_clients((listen, allow, names), &mut wrong);
@@ -95,6 +98,9 @@ impl Settings {
                 );
                 wrong("listen", Some(at), text);
             }
+        }
+        if !audit.is_empty() && !matches!(Output::parse(audit), Some(Output::File(_))) {
+            wrong("audit", None, format!("expected \"file:PATH\", found {audit:?}"));
         }
         if !is_secure && !certificate_key.as_os_str().is_empty() {
             wrong("certificate-key", None, "expected `certificate` too, found none".into());
@@ -223,6 +229,7 @@ mod tests {
             ("[api]\nlisten = [\"127.0.0.1:8081\", \"0.0.0.0:8081\"]", "f:2:29", "this machine"),
             ("[api]\nlisten = [\"127.0.0.1\"]", "f:2:11", "port"),
             ("[api]\ncertificate-key = \"x\"", "f:2:19", "certificate"),
+            ("[api]\naudit = \"syslog\"", "f:2:9", "file:PATH"),
             ("[api]\nclient-ca = \"x\"", "f:2:1", "unknown key"),
             ("[[api-key]]\nname = \"a b\"\nhash = HASH\nzones = \"x\"", "f:2:8", "letters"),
             ("[[api-key]]\nname = \"a\"\nhash = \"md5:00\"\nzones = \"x\"", "f:3:8", "sha256"),

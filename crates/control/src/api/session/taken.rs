@@ -65,6 +65,9 @@ impl Session {
     }
 
     fn altered(&mut self, around: &Around, keys: &Keys, number: u32, result: Result<Outcome, NotAltered>) {
+        if let (Ok(outcome), Some(entry)) = (&result, self.asks.get_mut(&number)) {
+            entry.about.iter_mut().for_each(|about| about.serials = Some((outcome.before, outcome.after)));
+        }
         let Some(Entry { state: State::Changing { zone, ask, is_dry, attempts }, .. }) =
             self.asks.get(&number)
         else {
@@ -74,6 +77,8 @@ impl Session {
         if self.asks.get(&number).is_some_and(|entry| entry.is_silent)
             && !matches!(result, Err(NotAltered::OtherKeys))
         {
+            let (status, words) = said_of(&result, is_dry);
+            self.audit(around, number, status, words);
             return self.remove(around, number);
         }
         match result {
@@ -148,5 +153,14 @@ impl Session {
             true => self.remove(around, number),
             false => self.turns.push_back(number),
         }
+    }
+}
+
+/// What is written down of a change that nobody hears of.
+fn said_of(result: &Result<Outcome, NotAltered>, is_dry: bool) -> (u16, &str) {
+    match result {
+        Ok(_) => (if is_dry { 200 } else { 204 }, ""),
+        Err(NotAltered::Said { status, words, .. }) => (*status, words.as_str()),
+        Err(NotAltered::OtherKeys | NotAltered::NotNow) => (503, "not now"),
     }
 }

@@ -1,0 +1,237 @@
+//! The audit: a line of JSON for each ask of a key that would change something, done or refused.
+//!
+//! ```text
+//! ask -> About (who, what, which zone) -> its end, as it is said -> line -> queue -> sink -> file
+//! ```
+//!
+//! No answer waits for it: what finds no room in the queue, or on the disk, is lost, and that is said. Asks with wrong keys have no lines, and of one key no more than sixty refusals a minute do, as
+//! strangers and broken programs could else have true lines go with the oldest files. No secrets and no contents. Design: `docs/design/api.md` 11.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::frame::{Act, Ask, Asked, What};
+use api::path::id;
+use observe::{FileBounds, Filler, Output, Sink, sink};
+use serde_json::{Value, json};
+use wire::Name;
+use wire::iana::rtype;
+use zone::check::Timestamp;
+
+use super::{Key, Keys};
+use crate::expiry::now;
+use crate::settings::Settings;
+use crate::text::count;
+
+/// Octets that wait for the file: of changes of one RRset some 5,000.
+const QUEUE_OCTETS: usize = 1 << 20;
+
+/// Files are kept as long as there are ten of 64 MiB: some three million changes. Who keeps them longer takes them elsewhere.
+const BOUNDS: FileBounds = FileBounds { octets_max: 64 << 20, files_max: 10, free_octets_min: 64 << 20 };
+
+/// RRsets that a line names.
+const SETS_TOLD_MAX: usize = 100;
+
+/// Refusals of one key that have lines of their own, in a minute.
+const REFUSALS_MAX: u32 = 60;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// How long the file is waited for at the end.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is told of an ask before it is known what comes of it.
+pub(super) struct About {
+    key: String,
+    address: IpAddr,
+    method: &'static str,
+    zone: String,
+    /// Which RRsets are to be how, and how many more.
+    sets: Vec<String>,
+    more: usize,
+    is_dry: bool,
+    since: Instant,
+    /// Of the zone before and after.
+    pub(super) serials: Option<(u32, u32)>,
+}
+
+/// Refusals of a key in this minute.
+struct Refusals {
+    since: Instant,
+    count: u32,
+}
+
+struct Open {
+    filler: Filler,
+    sink: Sink,
+    refusals: HashMap<String, Refusals>,
+    /// Lines that were lost, as was said.
+    lost: u64,
+}
+
+/// See the module. Of the one thread of the API.
+#[derive(Default)]
+pub(super) struct Audit(RefCell<Option<Open>>);
+
+impl About {
+    /// What an ask would change, and who asks. `None`: it changes nothing, or its key is none.
+    fn of(keys: &Keys, ask: &Ask<'_>) -> Option<About> {
+        let (method, zone, is_dry) = match &ask.asked {
+            Asked::Change { zones, is_dry, .. } => ("PATCH", zones.iter().next()?.name, *is_dry),
+            Asked::Act { zone, act: Act::Notify } => ("notify", *zone, false),
+            Asked::Act { zone, .. } => ("axfr-retrieve", *zone, false),
+            _ => return None,
+        };
+        let key: &Arc<Key> = keys.find(ask.key, now())?;
+        let (mut sets, mut more) = (Vec::new(), 0);
+        if let Asked::Change { zones, .. } = &ask.asked {
+            for set in zones.iter().flat_map(|zone| zone.sets.iter().collect::<Vec<_>>()) {
+                match sets.len() < SETS_TOLD_MAX {
+                    true => sets.push(format!(
+                        "{} {} {}",
+                        text(set.owner),
+                        rtype::Text(set.rtype),
+                        word(set.what)
+                    )),
+                    false => more += 1,
+                }
+            }
+        }
+        let (key, zone, since) = (key.settings.name.clone(), text(zone), Instant::now());
+        Some(About { key, address: ask.address, method, zone, sets, more, is_dry, since, serials: None })
+    }
+
+    fn line(&self, status: u16, words: &str) -> Value {
+        let time = format!("{:#}", Timestamp(u32::try_from(now()).unwrap_or(u32::MAX)));
+        let mut line = json!({
+            "time": time, "key": self.key, "address": self.address.to_string(), "method": self.method,
+            "zone": self.zone, "status": status, "ms": self.since.elapsed().as_millis() as u64,
+        });
+        let mut put = |name: &str, value: Value| line[name] = value;
+        if !self.sets.is_empty() {
+            put("rrsets", json!(self.sets));
+        }
+        if self.more > 0 {
+            put("more", json!(self.more));
+        }
+        if self.is_dry {
+            put("dry", json!(true));
+        }
+        if let (Some((before, after)), true) = (self.serials, status < 300) {
+            put("serials", json!([before, after]));
+        }
+        if !words.is_empty() {
+            put("why", json!(words));
+        }
+        line
+    }
+}
+
+impl Audit {
+    /// Opens what settings name.
+    pub(super) fn of(settings: &Settings) -> Audit {
+        let output = match Output::parse(&settings.api.audit) {
+            Some(Output::File(path)) => Output::File(settings.path(&path)),
+            _ => return Audit::default(),
+        };
+        let terms = sink::Terms { name: "api-audit", output, queue_octets: QUEUE_OCTETS, bounds: BOUNDS };
+        let open = Sink::of_lines(&terms).map(|(sink, filler)| Open {
+            filler,
+            sink,
+            refusals: HashMap::new(),
+            lost: 0,
+        });
+        if let Err(error) = &open {
+            tracing::error!(%error, "[api] audit: cannot start a thread: {error}");
+        }
+        Audit(RefCell::new(open.ok()))
+    }
+
+    /// What is to be told of an ask. `None`: nothing.
+    pub(super) fn about(&self, keys: &Keys, ask: &Ask<'_>) -> Option<Box<About>> {
+        self.0.borrow().as_ref()?;
+        About::of(keys, ask).map(Box::new)
+    }
+
+    /// An ask came to its end.
+    pub(super) fn end_of(&self, about: &About, status: u16, words: &str) {
+        if let Some(open) = &mut *self.0.borrow_mut()
+            && (status < 400 || open.may_refuse(&about.key))
+        {
+            open.add(&about.line(status, words));
+        }
+    }
+
+    /// Hands over what is there, and says what was lost.
+    pub(super) fn flush(&self) {
+        if let Some(open) = &mut *self.0.borrow_mut() {
+            open.flush();
+        }
+    }
+
+    /// Has all of it written, as long as that does not take long.
+    pub(super) fn close(&self) {
+        if let Some(mut open) = self.0.borrow_mut().take() {
+            open.flush();
+            open.sink.end(Instant::now() + END_PATIENCE);
+        }
+    }
+}
+
+impl Open {
+    fn add(&mut self, line: &Value) {
+        self.filler.add(|block| {
+            block.extend_from_slice(line.to_string().as_bytes());
+            block.push(b'\n');
+        });
+    }
+
+    fn flush(&mut self) {
+        self.filler.flush();
+        let counts = self.sink.counts();
+        let lost = counts.dropped_at_queue + counts.dropped_at_sink;
+        if lost > self.lost {
+            let lines = count((lost - self.lost) as usize, "line");
+            tracing::error!("[api] audit: {lines} were lost, as they could not be written in time");
+            self.lost = lost;
+        }
+    }
+
+    /// Whether a refusal of this key has a line; those that had none are counted in one.
+    fn may_refuse(&mut self, key: &str) -> bool {
+        let refusals = self
+            .refusals
+            .entry(key.to_owned())
+            .or_insert_with(|| Refusals { since: Instant::now(), count: 0 });
+        if refusals.since.elapsed() >= MINUTE {
+            let left_out = refusals.count.saturating_sub(REFUSALS_MAX);
+            *refusals = Refusals { since: Instant::now(), count: 0 };
+            if left_out > 0 {
+                self.add(&json!({"key": key, "refusals": left_out}));
+            }
+        }
+        let refusals = self
+            .refusals
+            .entry(key.to_owned())
+            .or_insert_with(|| Refusals { since: Instant::now(), count: 0 });
+        refusals.count += 1;
+        refusals.count <= REFUSALS_MAX
+    }
+}
+
+fn text(name: &Name) -> String {
+    let mut text = Vec::new();
+    id::put_name(name, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn word(what: What) -> &'static str {
+    match what {
+        What::Replace => "REPLACE",
+        What::Delete => "DELETE",
+        What::Extend => "EXTEND",
+        What::Prune => "PRUNE",
+    }
+}
