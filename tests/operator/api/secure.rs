@@ -11,10 +11,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 use zonda_tests::patience::await_that;
 use zonda_tests::server::peers::require;
-use zonda_tests::server::{ctl, free_address, signal};
+use zonda_tests::server::{ctl, free_address, signal, write};
 
 use super::client::{body, rrset};
-use super::{Bed, NOBODY, SERVER, await_child, is_root};
+use super::{Bed, NOBODY, SERVER, await_child, is_root, proc_file};
 use crate::kit::{folder, text, zonda};
 
 /// The name in the certificates.
@@ -204,6 +204,11 @@ fn over_tls_it_is_the_same() {
     // Many requests over one connection.
     let mut kept = Kept::new(&authority, fixture.at, &[]);
     assert!((0..20).all(|_| kept.head(&path, &bed.acme) == Some(200)));
+    // The process has as few rights as without.
+    let confined = proc_file(await_child(&fixture), "status");
+    for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "Threads:\t1"] {
+        assert!(confined.lines().any(|known| known == line), "{line}: {confined}");
+    }
     // In clear text nothing is told but that.
     let reply = fixture.get("/zones/a.test.", &bed.acme);
     assert!(
@@ -270,6 +275,33 @@ fn another_certificate_is_shown_without_an_end() {
     let child = await_child(&fixture);
     signal(child, "KILL");
     await_that("another process", || subject(&authority, at) == "second");
+}
+
+/// Another server takes over: it reads the files itself, as the server's user, and the process of before answers who is connected to it.
+#[test]
+fn an_upgrade_goes_on() {
+    let authority = Authority::new();
+    let bed = bed(&authority);
+    authority.give_key();
+    let fixture = bed.start();
+    write(fixture.server.scratch.path(), "successors", "");
+    let first = await_child(&fixture);
+    let path = format!("{SERVER}/zones/a.test.");
+    assert_eq!(status(&authority, fixture.at, &bed.acme, &[], &path), 200);
+    authority.issue("second", P256);
+    authority.give_key();
+    let upgraded = ctl(&fixture.server, &["upgrade"]);
+    assert!(upgraded.status.success(), "{upgraded:?}");
+    await_that("the end of the first process", || proc_file(first, "stat").is_empty());
+    assert_eq!(subject(&authority, fixture.at), "second");
+    assert_eq!(status(&authority, fixture.at, &bed.acme, &[], &path), 200);
+    // One that cannot read the key leaves the server as it is.
+    authority.issue("third", P256);
+    if is_root() {
+        assert!(!ctl(&fixture.server, &["upgrade"]).status.success());
+        assert_eq!(subject(&authority, fixture.at), "second");
+    }
+    assert!(ctl(&fixture.server, &["stop"]).status.success());
 }
 
 #[test]
