@@ -3,7 +3,7 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{self, PoisonError},
+    sync::{self, PoisonError, TryLockError},
 };
 
 use crate::{
@@ -61,6 +61,24 @@ impl<T: ?Sized> Mutex<T> {
             _taken: Taken::now(&self.inner, self.origin),
             inner: Some(inner),
         }
+    }
+
+    /// Takes it unless somebody has it.
+    #[inline]
+    #[track_caller]
+    pub fn try_lock(&self) -> Option<Guard<sync::MutexGuard<'_, T>>> {
+        let began = Began::now();
+        let inner = match self.inner.try_lock() {
+            Ok(inner) => inner,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Guard {
+            origin: self.origin,
+            held: began.held(),
+            _taken: Taken::now(&self.inner, self.origin),
+            inner: Some(inner),
+        })
     }
 }
 

@@ -155,13 +155,14 @@ impl Dynamic {
     }
 
     /// A zone that had changed in place is about to be served from something else: nothing of it may come back once this returns. Waits for the disk, for a
-    /// while: where that does not come about it may, should the server be killed before the log can be written again.
-    pub(crate) fn replaced(&self, zone: NameBuf) {
+    /// while; says whether the log has nothing of it any more: else it may come back, should the server be killed before the log can be written again.
+    pub(crate) fn replaced(&self, zone: NameBuf) -> bool {
         let (done, is_done) = sync_channel(1);
-        if self.is_running.load(Ordering::Acquire) {
+        let is_running = self.is_running.load(Ordering::Acquire);
+        if is_running {
             self.leave(Leaving { zone, is_replaced: true, done: Some(done) });
-            let _ = is_done.recv_timeout(REPLACE_PATIENCE);
         }
+        is_running && is_done.recv_timeout(REPLACE_PATIENCE).unwrap_or(false)
     }
 
     /// Whether the changer writes nothing, as another server is to take over.
@@ -258,8 +259,8 @@ pub(super) struct Leaving {
     pub(super) zone: NameBuf,
     /// Whether its slot may show it still.
     pub(super) is_replaced: bool,
-    /// Told when the log says so, or cannot.
-    pub(super) done: Option<SyncSender<()>>,
+    /// Told whether the log says so, or has nothing of it.
+    pub(super) done: Option<SyncSender<bool>>,
 }
 
 /// The changer writes nothing as long as this lives.

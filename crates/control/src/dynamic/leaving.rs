@@ -7,6 +7,7 @@ use wire::{Name, NameBuf};
 
 use super::changer::{Changer, wall};
 use super::group::Payload;
+use super::handle::Leaving;
 use super::log::Log;
 use super::zone::DynamicZone;
 
@@ -46,9 +47,11 @@ impl Changer {
                 self.commit();
             }
         }
-        for done in leaving.into_iter().filter_map(|zone| zone.done) {
-            // Who waited may have gone on.
-            let _ = done.try_send(());
+        for Leaving { zone, done, .. } in leaving {
+            if let Some(done) = done {
+                // Who waited may have gone on.
+                let _ = done.try_send(!self.gone.contains_key(&zone));
+            }
         }
     }
 

@@ -75,12 +75,17 @@ impl<T> Queue<T> {
     /// All that waits, first what came first; waits for the first thing, until `until`, or for [`Queue::wake`]; nothing may have come then. `None`: it is closed, and all was taken. Called by the owner alone,
     /// which is whoever calls it first.
     pub(crate) fn take(&self, until: Option<Instant>) -> Option<Vec<T>> {
+        let mut is_first = self.owner.get().is_none();
         let owner = self.owner.get_or_init(std::thread::current);
         debug_assert_eq!(owner.id(), std::thread::current().id(), "one owner");
         loop {
             let all = self.taken(self.mailbox.take());
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if !all.is_empty() || left.is_some_and(|left| left.is_zero()) {
+                return Some(all);
+            }
+            // Who had it look before it was known had nobody to wake.
+            if std::mem::take(&mut is_first) {
                 return Some(all);
             }
             if self.is_closed.load(Ordering::Acquire) {
@@ -128,6 +133,16 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use std::time::Duration;
+
+    /// Who has it look before there is an owner does not do so in vain.
+    #[test]
+    fn woken_before_it_is_owned() {
+        let queue: Queue<u32> = Queue::new();
+        queue.wake();
+        assert_eq!(queue.take(None), Some(Vec::new()));
+        queue.close();
+        assert_eq!(queue.take(None), None);
+    }
 
     #[test]
     fn in_order_and_bounded() {
