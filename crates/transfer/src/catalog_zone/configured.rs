@@ -1,5 +1,7 @@
 //! What the settings say of a catalog that is taken from others.
 
+use std::collections::HashSet;
+
 use wire::{Name, NameBuf};
 
 /// A catalog that is taken from others.
@@ -22,30 +24,36 @@ pub struct TooManyCatalogs;
 /// Names that zones may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// The name, and whether names below it are meant, in place of itself.
-    patterns: Vec<(NameBuf, bool)>,
+    /// Names that are meant themselves, in lower case.
+    names: HashSet<NameBuf>,
+    /// Names below which all are meant, in lower case.
+    above: HashSet<NameBuf>,
 }
 
 impl Allowed {
     /// Adds a name: `*.example.` means all names below `example.`, anything else itself.
     pub fn add(&mut self, pattern: &Name) {
-        let entry = match pattern.parent().filter(|_| pattern.is_wildcard()) {
-            Some(parent) => (parent.to_owned(), true),
-            None => (pattern.to_owned(), false),
+        match pattern.parent().filter(|_| pattern.is_wildcard()) {
+            Some(parent) => self.above.insert(parent.to_lowercase()),
+            None => self.names.insert(pattern.to_lowercase()),
         };
-        self.patterns.push(entry);
+    }
+
+    /// Whether no name was added.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.above.is_empty()
     }
 
     /// Whether a zone may have this name. Without patterns all may but the root and names of one label, which are nobody's customers.
     pub fn allows(&self, zone: &Name) -> bool {
-        if self.patterns.is_empty() {
+        if self.is_empty() {
             return zone.label_count() > 1;
         }
-        let fits = |(name, is_below): &(NameBuf, bool)| match is_below {
-            true => zone.octets().len() > name.octets().len() && zone.is_at_or_below(name),
-            false => zone.eq_ignore_case(name),
-        };
-        self.patterns.iter().any(fits)
+        // By a look for each of its labels, however many patterns there are: lists compare a million zones with those of a key.
+        let zone = zone.to_lowercase();
+        let mut ancestors = std::iter::successors(zone.parent(), |name| name.parent());
+        self.names.contains(&*zone)
+            || (!self.above.is_empty() && ancestors.any(|name| self.above.contains(name)))
     }
 }
 
