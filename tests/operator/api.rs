@@ -4,8 +4,10 @@ mod audit;
 mod client;
 mod clients;
 mod hostile;
+mod made;
 mod process;
 mod secure;
+mod slow;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -51,6 +53,8 @@ struct Bed {
     reader: String,
     /// Has expired.
     old: String,
+    /// Makes, sets and removes zones below `made.test.`, and changes all in them.
+    maker: String,
     keys: String,
 }
 
@@ -71,15 +75,16 @@ impl Bed {
         if is_root() {
             chown(folder.join("texts/a.test."), Some(NOBODY), Some(NOBODY)).expect("a text of the server's");
         }
-        let [acme, reader, old] = ["acme", "reader", "old"].map(new_key);
+        let [acme, reader, old, maker] = ["acme", "reader", "old", "maker"].map(new_key);
         let keys = format!(
             "\n[[api-key]]\nname = \"acme\"\nhash = {}\nverbs = [\"read\", \"change\"]\nzones = [\"a.test.\", \"b.test.\", \"plain.test.\"]\n\
              rules = [\"deny label fixed\", \"grant zonesub\", \"grant name a.test. NS SOA\"]\n\
              \n[[api-key]]\nname = \"reader\"\nhash = {}\nzones = \"*.test.\"\n\
-             \n[[api-key]]\nname = \"old\"\nhash = {}\nzones = \"*.test.\"\nexpires = \"2020-01-01\"\n",
-            acme.0, reader.0, old.0
+             \n[[api-key]]\nname = \"old\"\nhash = {}\nzones = \"*.test.\"\nexpires = \"2020-01-01\"\n\
+             \n[[api-key]]\nname = \"maker\"\nhash = {}\nverbs = [\"read\", \"change\", \"make\", \"set\", \"drop\"]\nzones = [\"*.made.test.\", \"a.test.\"]\nrules = \"grant zonesub ANY\"\n",
+            acme.0, reader.0, old.0, maker.0
         );
-        Bed { files, acme: acme.1, reader: reader.1, old: old.1, keys }
+        Bed { files, acme: acme.1, reader: reader.1, old: old.1, maker: maker.1, keys }
     }
 
     fn settings(&self, at: SocketAddr) -> String {
@@ -97,7 +102,8 @@ impl Bed {
             zone("other.", "zone", ""),
         ];
         format!(
-            "{user}pack-directory = \"{folder}/packs\"\n\n[access]\ntransfer = \"all\"\n\n[api]\nlisten = [\"{at}\"]\n{}\n\
+            "{user}pack-directory = \"{folder}/packs\"\n\n[access]\ntransfer = \"all\"\n\n[api]\nlisten = [\"{at}\"]\nzones = [\"*.made.test.\"]\ntemplate = \"hosted\"\ndefault-ns = [\"ns1.example.\"]\n{}\n\
+             [[template]]\nname = \"hosted\"\nupdate-policy = \"hosted\"\n\n[[update-policy]]\nname = \"hosted\"\nrules = [\"grant api:maker zonesub ANY\"]\n\n\
              [[update-policy]]\nname = \"api\"\nrules = [\"deny api:acme name kept.a.test.\", \"grant api:acme zonesub ANY\", \"grant api:client zonesub ANY\"]\n{}",
             self.keys,
             zones.concat()
@@ -105,9 +111,15 @@ impl Bed {
     }
 
     fn start(&self) -> Fixture<'_> {
+        self.start_with("")
+    }
+
+    /// With these sections besides.
+    fn start_with(&self, more: &str) -> Fixture<'_> {
         let at = free_address();
         let file = ZoneFile::new("static.test.", self.files.path().join("zone"));
-        let server = Server::start_with(Kind::Zonda, &[file], &self.settings(at));
+        let settings = format!("{}{more}", self.settings(at));
+        let server = Server::start_with(Kind::Zonda, &[file], &settings);
         fs::set_permissions(server.scratch.path(), fs::Permissions::from_mode(0o755))
             .expect("an open folder");
         let fixture = Fixture { bed: self, server, at };
@@ -157,6 +169,15 @@ impl Fixture<'_> {
         dig.args(["@127.0.0.1", "-p", &self.server.address.port().to_string(), "+noall", "+answer", "+tcp"]);
         let output = dig.args([zone, &format!("IXFR={from}")]).output().expect("dig");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Kills the server, and starts another one on what it left.
+    fn kill_and_start_again(self) -> Self {
+        let Fixture { bed, mut server, .. } = self;
+        signal(server.process.pid(), "KILL");
+        server.process.wait(Duration::from_secs(10)).expect("an end");
+        drop(server);
+        bed.start()
     }
 
     /// The process of the API.
@@ -275,7 +296,7 @@ fn who_may_read_what() {
     );
     assert_eq!(
         fixture.ask("DELETE", &format!("{SERVER}/zones/a.test."), acme, "", "").expect("a reply").status,
-        501
+        403
     );
     // A key that is taken out of the settings is none any more.
     let settings = fixture.server.path("zonda.toml");
@@ -383,11 +404,7 @@ fn changes_are_served_and_survive() {
     // What was answered is there after the server was killed.
     let last = patch("", &[replace("last.a.test.", "192.0.2.77")]);
     assert_eq!(last.status, 204);
-    let Fixture { mut server, .. } = fixture;
-    signal(server.process.pid(), "KILL");
-    server.process.wait(Duration::from_secs(10)).expect("an end");
-    drop(server);
-    let fixture = bed.start();
+    let fixture = fixture.kill_and_start_again();
     assert_eq!(
         (fixture.addresses("last.a.test."), fixture.serial("a.test.")),
         (vec![vec![192, 0, 2, 77]], 101)

@@ -51,8 +51,8 @@ pub enum Request {
     Search { pattern: String, objects: Objects, limit: u32 },
     /// All zones, or the one of a name.
     Zones(Option<NameBuf>),
-    /// A zone is to be made.
-    Make,
+    /// A zone is to be made, and told with its RRsets or without.
+    Make { with_rrsets: bool },
     /// A zone.
     Zone { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
     /// RRsets of a zone are to change.
@@ -291,7 +291,10 @@ impl Place {
             }
             Place::Keys | Place::Key => return Err(Refusal::new(404, "secrets are not told")),
             Place::Zones if is_read => Request::Zones(query.name("zone")?),
-            Place::Zones => not_dry(query, Request::Make)?,
+            Place::Zones => {
+                let with_rrsets = query.flag("rrsets")?.unwrap_or(true);
+                not_dry(query, Request::Make { with_rrsets })?
+            }
             Place::Zone(zone) => match method {
                 "GET" => {
                     let wanted = wanted(query)?;

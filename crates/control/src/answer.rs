@@ -217,7 +217,8 @@ fn said(heard: io::Result<()>) -> Result<bool, Failure> {
 /// A zone with all that is known of it.
 fn zone_line(controller: &Controller, name: &Name) -> Result<ZoneLine, String> {
     let line = controller.zones.read().line_named(controller, name);
-    let line = line.ok_or_else(|| format!("there is no zone {name}"))?;
+    let mut line = line.ok_or_else(|| format!("there is no zone {name}"))?;
+    controller.note_maker(&mut line);
     // Without the lock, as another thread says it.
     let stands = controller.is_secondary(name).then(|| controller.secondaries.words(name)).flatten();
     let (secondary, transfers_in) = stands.map(|(words, lines)| (words, Box::new(lines))).unzip();

@@ -5,11 +5,12 @@
 //!                        |  ^                        `--> changer: RRsets that are to be so
 //!                        v  | inbox                       `- outcome
 //!                      look: thread `api-look`: whose a zone is, pins, lists, what is done at once
+//!                      make: thread `api-make`: zones made, set, removed
 //! ```
 //!
 //! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do. `judge`: an ask by its key.
 //! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it. `audit`: who changed what, for people.
-//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `words`: RRsets of asks.
+//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `make`: what waits for changes of the list of zones, and for the disk; `words`: RRsets of asks.
 //!
 //! What strangers send this server never reads: [`web`] does, in the child, and says it in frames (crate `api`). Each has the key of its request, and is decided by that: nothing here says that the
 //! child is allowed anything. Design: `docs/design/api.md`.
@@ -21,6 +22,7 @@ mod judge;
 mod keys;
 mod listing;
 mod look;
+mod make;
 mod reading;
 mod session;
 mod watch;

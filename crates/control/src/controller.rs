@@ -6,7 +6,7 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served; `resting`: zones that are in packs alone again;
-//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served; `missing`: zones whose changes were in a pack that is; `tallied`: how many zones are in which state.
+//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `made`: zones that are made over the API; `lost`: packs that are damaged while they are served; `missing`: zones whose changes were in a pack that is; `tallied`: how many zones are in which state.
 
 mod arrange;
 mod by_parts;
@@ -19,6 +19,7 @@ mod edited;
 mod gone;
 mod held;
 mod lost;
+mod made;
 mod members;
 mod merge;
 mod missing;
@@ -64,6 +65,7 @@ use crate::handler::Shown;
 use crate::http::Http;
 use crate::identity::{Identity, identity};
 use crate::limited::Watch;
+use crate::made::Made;
 use crate::notices::Telling;
 use crate::observing::Observing;
 use crate::packs::PackFolder;
@@ -183,6 +185,8 @@ pub struct Controller {
     pub(crate) secondaries: Arc<Secondaries>,
     /// Catalogs, and which zones are served because of them.
     pub(crate) catalogs: Catalogs,
+    /// Zones that are made over the API.
+    pub(crate) made: Made,
     /// Databases, and which zones come from them.
     pub(crate) stores: Arc<Stores>,
     /// What it is to be. Held while that is stored.
@@ -290,6 +294,7 @@ impl Controller {
             forwarder: Arc::new(Forwarder::new()),
             secondaries: Arc::new(Secondaries::new()),
             catalogs: Catalogs::new(),
+            made: Made::new(),
             stores: Arc::new(Stores::new()),
             is_restricted: Mutex::named("restricted", was_restricted),
         };

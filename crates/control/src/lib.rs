@@ -53,6 +53,7 @@ mod limited;
 pub mod load;
 mod locks;
 pub mod log;
+mod made;
 mod mappings;
 mod memory;
 pub mod metrics;

@@ -220,7 +220,7 @@ pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path, listing: Op
         ));
     }
     if controller.has_zone(&name) {
-        return refused(format!("zone {name} is served already"));
+        return refused(format!("zone {name} is served already: {}", controller.owner_of(&name)));
     }
     let added = Wanted { name: name.clone(), source: Source::File(file.to_owned()), listing };
     let mut change = controller.add_wanted(&mut changing, &added);
@@ -244,6 +244,11 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
     let mut changing = controller.change();
     if !controller.has_zone(name) {
         return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
+    }
+    if controller.made.has(name) {
+        return refused(format!(
+            "zone {name} was made over the API, and is removed there: DELETE by a key that may `drop`"
+        ));
     }
     if let Some(catalog) = controller.member_of(name) {
         return refused(format!("zone {name} is a member of catalog {catalog}: it goes when it leaves that"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde::de::{MapAccess, SeqAccess};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 use wire::NameBuf;
 
 use super::object::{AsList, AsObject, Field, Object, ReadItem, Reading, SaysNothing, Text, begin, once};
@@ -145,6 +145,12 @@ impl<'d, 'r> ZoneBody<'d, 'r> {
 
     fn list<A: MapAccess<'d>>(&mut self, map: &mut A) -> Result<bool, A::Error> {
         begin::<_, A::Error>(&self.rrsets, "rrsets", self.reading)?;
+        if self.around == Around::Set {
+            // Whatever they are, they are not taken.
+            let is_given = map.next_value::<Option<IgnoredAny>>()?.is_some();
+            self.rrsets = Some(is_given.then(SetsBuf::default));
+            return Ok(true);
+        }
         let mut sets = SetsBuf::default();
         let mut rrsets = RRsets {
             reading: self.reading,

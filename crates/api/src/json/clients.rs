@@ -85,7 +85,7 @@ fn octodns() {
                    {"name": "example.com.", "type": "TXT", "ttl": 300, "changetype": "REPLACE",
                     "records": [{"content": "\"v=spf1 -all; x\"", "disabled": false}]}],
         "soa_edit_api": "default", "serial": 0}"#;
-    assert_eq!(asked("POST", "/zones"), Request::Make);
+    assert_eq!(asked("POST", "/zones"), Request::Make { with_rrsets: true });
     let zone = made(body);
     assert_eq!(
         (zone.fields.kind, zone.fields.soa_edit_api.as_deref()),

@@ -366,6 +366,10 @@ fn fields_that_become_others() {
     assert_eq!(put(none), Ok(read::FieldsBuf::default()));
     for (body, words) in [
         ("{\"rrsets\": []}", "expected fields of the zone alone: RRsets are changed by PATCH"),
+        (
+            "{\"rrsets\": [{\"name\": \"a.\", \"records\": [{\"content\": \"x\"}]}]}",
+            "expected fields of the zone alone: RRsets are changed by PATCH",
+        ),
         ("{\"nameservers\": []}", "expected fields of the zone alone: RRsets are changed by PATCH"),
         ("{\"kind\": \"Consumer\"}", "`kind`: catalogs are set by [[catalog]] of the settings"),
         (

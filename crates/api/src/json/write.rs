@@ -9,7 +9,7 @@ mod zone;
 
 pub use found::{Found, Numbers, history, keys};
 pub use outcome::Outcomes;
-pub use zone::{Rows, Sets, Zone};
+pub use zone::{Rows, Sets, Zone, url};
 
 use wire::Name;
 

@@ -52,6 +52,7 @@ pub(super) fn status(controller: &Controller) -> Status {
         status.zones_stale = controller.catalog.reader().with(|view| zones.stale(view));
         (status.packs, status.pack_octets) = zones.packs();
     }
+    status.zones_made = controller.made.count();
     let now = expiry::now();
     let mut next: Option<(i64, NameBuf)> = None;
     controller.for_each_slot(|_, view| {
@@ -95,6 +96,7 @@ fn problems(status: &Status, controller: &Controller) -> Vec<String> {
         .chain(packs)
         .chain(controller.catalog_problems())
         .chain(controller.store_problems())
+        .chain(controller.made.problems())
         .chain(outage)
         .collect()
 }

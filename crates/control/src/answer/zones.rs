@@ -36,7 +36,8 @@ pub(super) fn all_zones(
                 some.iter().filter_map(line).collect()
             })
         };
-        for line in lines.into_iter().filter(|line| state.is_none_or(|state| line.is(state))) {
+        for mut line in lines.into_iter().filter(|line| state.is_none_or(|state| line.is(state))) {
+            controller.note_maker(&mut line);
             are_well &= !line.is_wrong();
             reply(Reply::Zone(line.into()))?;
         }
@@ -77,6 +78,14 @@ fn list(controller: &Controller, mut order: Order, listed: &mut Vec<Listed>) -> 
         });
     }
     order
+}
+
+impl Controller {
+    /// Notes by whom a zone was made, if that was over the API.
+    pub(super) fn note_maker(&self, line: &mut ZoneLine) {
+        let made = NameBuf::from_text(&line.zone).ok().and_then(|name| self.made.of(&name));
+        line.made_by = made.map(|made| made.by.into());
+    }
 }
 
 impl Zones {
@@ -140,6 +149,7 @@ impl Zones {
             transfers: None,
             notices: Vec::new(),
             member_of: self.member_of(slot).map(ToString::to_string),
+            made_by: None,
             of_store: self.incoming(slot).map(|store| store.to_string()),
             store: Vec::new(),
             changes: None,

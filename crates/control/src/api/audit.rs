@@ -80,6 +80,9 @@ impl About {
     fn of(keys: &Keys, ask: &Ask<'_>) -> Option<About> {
         let (method, zone, is_dry) = match &ask.asked {
             Asked::Change { zones, is_dry, .. } => ("PATCH", zones.iter().next()?.name, *is_dry),
+            Asked::Make { zone, .. } => ("POST", *zone, false),
+            Asked::Set { zone, .. } => ("PUT", *zone, false),
+            Asked::Drop { zone, .. } => ("DELETE", *zone, false),
             Asked::Act { zone, act: Act::Notify } => ("notify", *zone, false),
             Asked::Act { zone, .. } => ("axfr-retrieve", *zone, false),
             _ => return None,

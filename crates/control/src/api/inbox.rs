@@ -11,6 +11,7 @@ use web::certificate::Certificate;
 
 use super::Keys;
 use super::look::{Listed, NotPinned, Pinned};
+use super::make::Worked;
 use crate::dynamic::{NotAltered, Outcome};
 
 /// Which ask of which process.
@@ -36,6 +37,8 @@ pub(super) enum Event {
     Listed(Of, Listed),
     /// What was done at once, in words; the error: a status, and why not.
     Acted(Of, Result<&'static str, (u16, &'static str)>),
+    /// What became of a zone that was to be made, set or removed.
+    Worked(Of, Result<Worked, NotAltered>),
     /// The server ends.
     Over,
 }

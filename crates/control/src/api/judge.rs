@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use api::frame::{Act, Ask, Asked, Part, Verbs};
+use api::frame::{Act, Ask, Asked, Part, Sets, Verbs, What};
 use change::alteration::{Fault, check_form};
 use wire::{NameBuf, SortKey};
 
@@ -25,7 +25,7 @@ pub(super) enum Task {
     /// Which verbs it has is told.
     Who(Verbs),
     /// Zones are told: the one of a name; after a cursor; so many.
-    List { name: Option<NameBuf>, after: Option<api::frame::Cursor>, limit: u32 },
+    List { name: Option<NameBuf>, account: Option<Box<str>>, after: Option<api::frame::Cursor>, limit: u32 },
     /// Nothing is told of a list.
     ListNothing,
     /// A zone is told.
@@ -34,6 +34,8 @@ pub(super) enum Task {
     Change { zone: NameBuf, is_dry: bool },
     /// Something is done at once.
     Act { zone: NameBuf, act: Act },
+    /// A zone is made, set or removed.
+    Work { zone: NameBuf },
 }
 
 /// Why nothing is done.
@@ -72,10 +74,9 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
         Asked::List { name, account, after, limit } => {
             may(Verbs::READ, "read")?;
             let name = name.map(wire::Name::to_lowercase);
-            let is_nothing = account.is_some_and(|account| !account.is_empty())
-                || name.as_deref().is_some_and(|name| !key.may_see(name));
-            // No zone of the settings has an account.
-            if is_nothing { Task::ListNothing } else { Task::List { name, after, limit } }
+            let is_nothing = name.as_deref().is_some_and(|name| !key.may_see(name));
+            let account = account.map(Into::into);
+            if is_nothing { Task::ListNothing } else { Task::List { name, account, after, limit } }
         }
         Asked::Zone { zone, part, with_dnssec } => {
             let zone = see(zone)?;
@@ -110,8 +111,41 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             }
             Task::Act { zone, act }
         }
+        Asked::Make { zone, sets, .. } => {
+            may(Verbs::MAKE, "make zones")?;
+            if !key.may_see(zone) {
+                return Err(No::new(403, "no zone of this name is for this key: `zones` in its section"));
+            }
+            look_at_contents(zone, sets)?;
+            Task::Work { zone: zone.to_lowercase() }
+        }
+        Asked::Set { zone, .. } => {
+            let zone = see(zone)?;
+            may(Verbs::SET, "set fields of zones")?;
+            Task::Work { zone }
+        }
+        Asked::Drop { zone, .. } => {
+            let zone = see(zone)?;
+            may(Verbs::DROP, "remove zones")?;
+            Task::Work { zone }
+        }
         _ => return Err(No::new(501, "this is not there yet")),
     })
+}
+
+/// Forms of all that is to be in a zone: who may make it says what that is. What is wrong with them as a zone is found by who reads it.
+fn look_at_contents(zone: &wire::Name, sets: Sets<'_>) -> Result<(), No> {
+    let mut wrong = No::new(422, "some RRsets cannot be so");
+    for (number, set) in sets.iter().enumerate() {
+        if !matches!(set.what, What::Replace | What::Extend) {
+            add(&mut wrong, number, || {
+                "there is nothing to be taken away from a zone that is new".to_owned()
+            });
+        } else if let Err(fault) = check_form(zone, &altered(set)) {
+            add(&mut wrong, number, || Fault::to_string(&fault));
+        }
+    }
+    if wrong.faults.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
 /// Forms of RRsets, then the rules of the key: all before anything of the zone is looked at.
@@ -161,7 +195,7 @@ mod tests {
     use super::*;
     use crate::api::new_api_key;
     use crate::settings::Settings;
-    use api::frame::{SetsBuf, What, ZonesBuf};
+    use api::frame::{SetsBuf, ZonesBuf};
     use api::tag::Condition;
     use std::path::Path;
     use wire::iana::rtype;

@@ -129,6 +129,9 @@ pub(crate) fn verb(word: &str) -> Option<Verbs> {
         "read" => Some(Verbs::READ),
         "change" => Some(Verbs::CHANGE),
         "act" => Some(Verbs::ACT),
+        "make" => Some(Verbs::MAKE),
+        "set" => Some(Verbs::SET),
+        "drop" => Some(Verbs::DROP),
         _ => None,
     }
 }

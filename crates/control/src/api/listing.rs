@@ -14,11 +14,15 @@ use super::reading::{row, rows_frame};
 /// Octets of a piece.
 const PIECE_OCTETS: usize = 60 << 10;
 
+/// Looks that find nothing until something is told all the same: 256,000 zones that are not for the key, some tenth of a second.
+const QUIET_LOOKS: u32 = 256;
+
 /// See the module.
 pub(super) struct Listing {
     /// Of which the one of a name is wanted.
     pub(super) name: Option<NameBuf>,
-    pub(super) key: Arc<Key>,
+    /// That a key may see, and of an account.
+    pub(super) of: (Arc<Key>, Option<Box<str>>),
     /// Where it goes on; `None`: all are told.
     pub(super) from: Option<SlotNumber>,
     /// How many more are told; `None`: as many as there are.
@@ -29,20 +33,28 @@ pub(super) struct Listing {
     pub(super) is_looking: bool,
     /// Where the next page begins, behind the slot that was told last.
     page: Option<SlotNumber>,
+    /// How often it was looked without anything that is told.
+    looks: u32,
 }
 
 impl Listing {
     /// `limit`: of zones; 0: as many as there are. `after`: the slot that was told last.
-    pub(super) fn new(key: Arc<Key>, name: Option<NameBuf>, limit: u32, after: Option<u64>) -> Listing {
+    pub(super) fn new(
+        of: (Arc<Key>, Option<Box<str>>),
+        name: Option<NameBuf>,
+        limit: u32,
+        after: Option<u64>,
+    ) -> Listing {
         let after = after.map(|slot| u32::try_from(slot).unwrap_or(u32::MAX).saturating_add(1));
         Listing {
             name,
-            key,
+            of,
             from: Some(SlotNumber(after.unwrap_or_default())),
             left: (limit > 0).then_some(limit),
             ready: VecDeque::new(),
             is_looking: false,
             page: None,
+            looks: 0,
         }
     }
 
@@ -50,6 +62,7 @@ impl Listing {
     pub(super) fn take(&mut self, ask: u32, listed: Listed) {
         self.is_looking = false;
         self.from = listed.next.filter(|_| self.name.is_none());
+        self.looks = if listed.zones.is_empty() { self.looks + 1 } else { 0 };
         let mut octets = Vec::new();
         for zone in listed.zones {
             if self.left == Some(0) {
@@ -59,7 +72,8 @@ impl Listing {
             self.left = self.left.map(|left| left - 1);
             // A page that is full and at its end has a next one, which may be empty.
             self.page = (self.left == Some(0)).then_some(zone.slot);
-            row(&zone.name, zone.serial, (zone.is_secondary, zone.is_signed), None).write(&mut octets);
+            let kinds = (zone.is_secondary, zone.is_signed);
+            row(&zone.name, zone.serial, kinds, zone.made.as_ref(), None).write(&mut octets);
             if octets.len() >= PIECE_OCTETS {
                 self.ready.extend(rows_frame(ask, &std::mem::take(&mut octets)));
             }
@@ -67,8 +81,22 @@ impl Listing {
         if self.left == Some(0) {
             self.from = None;
         }
+        self.look_at_work(ask);
         if !octets.is_empty() {
             self.ready.extend(rows_frame(ask, &octets));
+        }
+    }
+
+    /// A key that sees few of many zones has the others looked at all the same: a page ends then, with those that were found, and of a list something is said, as clients and
+    /// what passes their requests on take silence for an end.
+    fn look_at_work(&mut self, ask: u32) {
+        let Some(next) = self.from.filter(|_| self.looks > 0 && self.looks.is_multiple_of(QUIET_LOOKS))
+        else {
+            return;
+        };
+        match self.left {
+            Some(_) => (self.from, self.page) = (None, Some(SlotNumber(next.0 - 1))),
+            None => self.ready.extend(rows_frame(ask, &[])),
         }
     }
 
@@ -112,6 +140,7 @@ mod tests {
             serial: slot,
             is_secondary: false,
             is_signed: false,
+            made: None,
         };
         Listed { zones: slots.map(zone).collect(), next: next.map(SlotNumber) }
     }
@@ -128,7 +157,7 @@ mod tests {
 
     #[test]
     fn all_of_them_in_pieces() {
-        let mut listing = Listing::new(key(), None, 0, None);
+        let mut listing = Listing::new((key(), None), None, 0, None);
         listing.take(1, listed(10..5000, Some(6000)));
         assert!(serials(&mut listing).into_iter().eq(10..5000));
         assert_eq!(listing.from, Some(SlotNumber(6000)));
@@ -139,15 +168,27 @@ mod tests {
     /// A page ends where it is full, and the next one goes on behind it.
     #[test]
     fn pages() {
-        let mut listing = Listing::new(key(), None, 3, Some(9));
+        let mut listing = Listing::new((key(), None), None, 3, Some(9));
         assert_eq!(listing.from, Some(SlotNumber(10)));
         listing.take(1, listed(10..12, Some(20)));
         assert_eq!((serials(&mut listing), listing.from), (vec![10, 11], Some(SlotNumber(20))));
         listing.take(1, listed(20..30, Some(40)));
         assert_eq!((serials(&mut listing), listing.from), (vec![20], None));
         assert_eq!(listing.cursor(7), Some(Cursor { start: 7, slot: 20 }));
+        // A page whose key sees nothing ends all the same, and the next goes on behind what was looked at.
+        let mut quiet = Listing::new((key(), None), None, 3, None);
+        let mut all = Listing::new((key(), None), None, 0, None);
+        for look in 1..=QUIET_LOOKS {
+            assert!(quiet.from.is_some() && !all.has_piece());
+            quiet.take(1, listed(0..0, Some(1000 * look)));
+            all.take(1, listed(0..0, Some(1000 * look)));
+        }
+        let last = u64::from(1000 * QUIET_LOOKS) - 1;
+        assert_eq!((quiet.from, quiet.cursor(7)), (None, Some(Cursor { start: 7, slot: last })));
+        // Of a list a piece of nothing is told, and it goes on.
+        assert!(all.has_piece() && serials(&mut all).is_empty() && all.from.is_some());
         // The one of a name is all.
-        let mut one = Listing::new(key(), Some("z1.x.".parse().unwrap()), 0, None);
+        let mut one = Listing::new((key(), None), Some("z1.x.".parse().unwrap()), 0, None);
         one.take(1, listed(1..2, Some(5)));
         assert_eq!((serials(&mut one), one.from), (vec![1], None));
     }

@@ -15,6 +15,7 @@ use super::inbox::{Event, Inbox, Of};
 use super::words::NO_ZONE;
 use crate::controller::Controller;
 use crate::dynamic::Queue;
+use crate::made::MadeZone;
 use crate::secondaries::Command;
 
 /// Slots that are looked at for one piece of a list: some 20 us.
@@ -34,8 +35,8 @@ pub(super) enum Look {
     Pin(Of, u8, NameBuf),
     /// A pin is not needed any more.
     Unpin(PinnedZone),
-    /// Zones of slots from this one on, or the one of a name, that a key may see.
-    List(Of, SlotNumber, Option<NameBuf>, Arc<Key>),
+    /// Zones of slots from this one on, or the one of a name, that a key may see; of an account.
+    List(Of, SlotNumber, Option<NameBuf>, (Arc<Key>, Option<Box<str>>)),
     /// Something is to be done with a zone.
     Act(Of, NameBuf, Act),
     /// The files of the certificate are to be read again.
@@ -47,6 +48,8 @@ pub(super) struct Pinned {
     pub(super) zone: PinnedZone,
     /// Whether it is another server's.
     pub(super) is_secondary: bool,
+    /// What is kept of it, if it was made over the API.
+    pub(super) made: Option<MadeZone>,
 }
 
 /// Why a zone is not pinned.
@@ -67,6 +70,7 @@ pub(super) struct ListedZone {
     pub(super) serial: u32,
     pub(super) is_secondary: bool,
     pub(super) is_signed: bool,
+    pub(super) made: Option<MadeZone>,
 }
 
 /// Some zones of a list.
@@ -118,11 +122,18 @@ impl Controller {
         match job {
             Look::Pin(of, seat, name) => inbox.tell(Event::Pinned(of, self.pin_for_api(seat, &name))),
             Look::Unpin(zone) => drop(zone),
-            Look::List(of, from, name, key) => {
-                let listed = match name {
+            Look::List(of, from, name, (key, account)) => {
+                let mut listed = match name {
                     Some(name) => self.list_one(&name),
-                    None => self.list_for_api(from, &key),
+                    None => self.list_for_api(from),
                 };
+                // Once no lock is held: a key may have many names, and each zone is compared with them.
+                listed.zones.retain_mut(|zone| {
+                    zone.made =
+                        if key.may_see(&zone.name) { self.made.of(&zone.name) } else { return false };
+                    let own = zone.made.as_ref().map_or("", |made| &made.account);
+                    account.as_deref().is_none_or(|account| account == own)
+                });
                 inbox.tell(Event::Listed(of, listed));
             }
             Look::Act(of, name, act) => {
@@ -151,7 +162,7 @@ impl Controller {
                 PinRefused::Nothing | PinRefused::Absent(_) => NotPinned::NotNow,
             })
         })?;
-        Ok(Pinned { zone, is_secondary: self.is_secondary(name) })
+        Ok(Pinned { zone, is_secondary: self.is_secondary(name), made: self.made.of(name) })
     }
 
     fn list_one(&self, name: &Name) -> Listed {
@@ -163,13 +174,13 @@ impl Controller {
         Listed { zones: zone.into_iter().collect(), next: None }
     }
 
-    fn list_for_api(&self, from: SlotNumber, key: &Key) -> Listed {
+    fn list_for_api(&self, from: SlotNumber) -> Listed {
         let from = from.max(FIRST_SLOT);
         let zones = self.zones.read();
         let found = self.catalog.reader().with(|view| {
             let slots = view.slots(from, SLOTS_A_LOOK)?;
             let zone = |slot: SlotNumber| {
-                let name = zones.name(view, slot).filter(|name| key.may_see(name))?;
+                let name = zones.name(view, slot)?;
                 Some(listed((slot, name.to_lowercase()), view.view_of(slot)?, zones.is_without_file(slot)))
             };
             Some(slots.filter_map(zone).collect())
@@ -208,5 +219,5 @@ fn listed((slot, name): (SlotNumber, NameBuf), view: View<'_>, is_secondary: boo
         // It is there, without data.
         View::Absent(_) | View::Lost(_) => (0, false),
     };
-    ListedZone { slot, name, serial, is_secondary, is_signed }
+    ListedZone { slot, name, serial, is_secondary, is_signed, made: None }
 }

@@ -12,6 +12,7 @@ use zone::lookup::Damaged;
 use zone::{Crawl, RRset, ZoneView};
 
 use super::look::Pinned;
+use crate::made::MadeZone;
 
 /// Octets of a piece, but for one record that is larger.
 const PIECE_OCTETS: usize = 64 << 10;
@@ -65,10 +66,10 @@ impl Reading {
         (wanted, with_dnssec): (Wanted, bool),
         tag: impl FnOnce(u32) -> Tag,
     ) -> Result<Reading, PinnedZone> {
-        let Pinned { zone, is_secondary } = pinned;
+        let Pinned { zone, is_secondary, made } = pinned;
         let Some(view) = zone.view() else { return Err(zone) };
         let (name, serial, is_signed) = (view.apex().to_owned(), view.row().serial, view.is_signed());
-        let row = row(&name, serial, (is_secondary, is_signed), Some(tag(serial)));
+        let row = row(&name, serial, (is_secondary, is_signed), made.as_ref(), Some(tag(serial)));
         let mut reading = Reading {
             zone,
             wanted,
@@ -243,17 +244,28 @@ fn gather_signatures(owner: &Name, rrset: &RRset<'_>, found: &mut Vec<Found>) {
 }
 
 /// A zone as it is told.
-pub(super) fn row(
-    name: &Name,
+pub(super) fn row<'r>(
+    name: &'r Name,
     serial: u32,
     (is_secondary, is_signed): (bool, bool),
+    made: Option<&'r MadeZone>,
     tag: Option<Tag>,
-) -> Row<'_> {
-    let kind = if is_secondary { RowKind::Slave } else { RowKind::Native };
-    // Who was told of which serial is told by `zonda ctl zones`.
-    let notified = serial;
-    let (account, soa_edit_api, soa_edit) = ("", "", "");
-    Row { name, serial, notified, kind, is_signed, api_rectify: false, account, soa_edit_api, soa_edit, tag }
+) -> Row<'r> {
+    let other = if is_secondary { RowKind::Slave } else { RowKind::Native };
+    let text = |field: fn(&MadeZone) -> &str| made.map_or("", field);
+    Row {
+        name,
+        serial,
+        // Who was told of which serial is told by `zonda ctl zones`.
+        notified: serial,
+        kind: made.map_or(other, MadeZone::row_kind),
+        is_signed,
+        api_rectify: made.is_some_and(|made| made.api_rectify),
+        account: text(|made| &made.account),
+        soa_edit_api: text(|made| &made.soa_edit_api),
+        soa_edit: text(|made| &made.soa_edit),
+        tag,
+    }
 }
 
 /// A frame of rows that were written one behind the other.
@@ -307,7 +319,7 @@ mod tests {
             let found = view.find(&SortKey::of(&"x.".parse::<NameBuf>().unwrap()), 1).found;
             view.pin(&found, IpAddr::V6(Ipv6Addr::UNSPECIFIED)).ok().unwrap()
         });
-        let pinned = Pinned { zone, is_secondary: false };
+        let pinned = Pinned { zone, is_secondary: false, made: None };
         let tag = |serial| Tag { serial, mark: 1 };
         Reading::new(1, pinned, (wanted, with_dnssec), tag).ok().unwrap()
     }

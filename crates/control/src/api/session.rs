@@ -30,6 +30,7 @@ use super::inbox::{Event, Inbox, Of};
 use super::judge::{No, Task, judge};
 use super::listing::Listing;
 use super::look::{Look, Looks};
+use super::make::{Work, Works};
 use super::reading::{Reading, Wanted, frame};
 use super::{Key, Keys};
 use crate::controller::Controller;
@@ -63,6 +64,7 @@ pub(super) struct Around {
     pub(super) looks: Looks,
     /// Where it is written who changed what.
     pub(super) audit: Audit,
+    pub(super) works: Works,
     /// Of cursors: another start has another.
     pub(super) start: u64,
 }
@@ -100,10 +102,24 @@ struct Entry {
     about: Option<Box<About>>,
 }
 
+impl Entry {
+    /// What is asked for is under way; gives it as who does it takes it.
+    fn change(&mut self, zone: &NameBuf, ask: &Ask<'_>, is_dry: bool, attempts: u8) -> Box<[u8]> {
+        let mut octets = Vec::new();
+        ask.write(&mut octets);
+        let ask: Box<[u8]> = octets.into();
+        self.state = State::Changing { zone: zone.clone(), ask: ask.clone(), is_dry, attempts };
+        if attempts == 0 {
+            self.since = Instant::now();
+        }
+        ask
+    }
+}
+
 enum State {
     /// It comes in parts: so many octets.
     Long(Vec<u8>, usize),
-    /// The changer has it.
+    /// The changer has it, or who makes zones.
     Changing {
         zone: NameBuf,
         ask: Box<[u8]>,
@@ -328,8 +344,9 @@ impl Session {
                     &No::new(410, "`after` is of another start of the server: begin anew"),
                 );
             }
-            Task::List { name, after, limit } => {
-                entry.state = State::Listing(Listing::new(key, name, limit, after.map(|after| after.slot)));
+            Task::List { name, account, after, limit } => {
+                let after = after.map(|after| after.slot);
+                entry.state = State::Listing(Listing::new((key, account), name, limit, after));
                 self.turns.push_back(number);
             }
             Task::Read { zone, wanted, with_dnssec } => {
@@ -339,13 +356,15 @@ impl Session {
                 }
             }
             Task::Act { zone, act } => self.look(around, number, Look::Act(of, zone, act)),
+            Task::Work { zone } => {
+                let ask = entry.change(&zone, ask, false, attempts);
+                let work = Work { of, zone, ask, key, keys: keys.number };
+                if around.works.push(work, 0).is_err() {
+                    self.refuse(around, number, &not_now());
+                }
+            }
             Task::Change { zone, is_dry } => {
-                let mut octets = Vec::new();
-                ask.write(&mut octets);
-                let ask: Box<[u8]> = octets.into();
-                let state = State::Changing { zone: zone.clone(), ask: ask.clone(), is_dry, attempts };
-                (entry.state, entry.since) =
-                    (state, if attempts == 0 { Instant::now() } else { entry.since });
+                let ask = entry.change(&zone, ask, is_dry, attempts);
                 let (since, inbox) = (entry.since, Arc::clone(&around.inbox));
                 let done = AlterDone::new(move |result| inbox.tell(Event::Altered(of, result)));
                 let Some(controller) = around.owner.upgrade() else { return };

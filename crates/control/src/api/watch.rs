@@ -13,8 +13,8 @@ use super::Keys;
 use super::audit::Audit;
 use super::certificate::{LOOK_PAUSE, Shown};
 use super::inbox::{Event, Inbox};
-use super::look;
 use super::session::{Around, Session};
+use super::{look, make};
 use crate::child::Child;
 use crate::controller::Controller;
 use crate::http::{Started, start as start_child};
@@ -79,9 +79,10 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     }
     let owner = Arc::downgrade(controller);
     let looks = look::start(owner.clone(), Arc::clone(&inbox))?;
+    let works = make::start(owner.clone(), Arc::clone(&inbox))?;
     let start = std::hash::BuildHasher::hash_one(&api.seed, "cursors");
     let audit = Audit::of(&controller.change().settings);
-    let around = Around { owner, inbox, looks, audit, start };
+    let around = Around { owner, inbox, looks, audit, works, start };
     controller.api.note_keys(&controller.change().settings);
     let shown = api.shown.lock().as_ref().map(Shown::now);
     shown.into_iter().for_each(|shown| around.inbox.tell(Event::Shown(shown)));
@@ -91,6 +92,7 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
         run(&around, &terms);
         around.audit.close();
         around.looks.close();
+        around.works.close();
     })?;
     *api.thread.lock() = Some(thread);
     Ok(())

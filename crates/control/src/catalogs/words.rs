@@ -106,6 +106,7 @@ impl Controller {
                             state.claims.holder(claim.zone).and_then(|holder| state.claims.claim(holder));
                         let why = match self.store_of(claim.zone) {
                             Some(store) => format!("store {store} has it"),
+                            None if self.made.has(claim.zone) => "it was made over the API".to_owned(),
                             None => why_not(&claim, holder, &is_taken, &name_of),
                         };
                         line.clashes.push(format!("{}: {why}", claim.zone));

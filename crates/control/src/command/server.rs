@@ -36,6 +36,9 @@ pub struct Status {
     /// Zones in which warnings and no errors were found.
     #[serde(default)]
     pub zones_with_warnings: usize,
+    /// Zones that were made over the API.
+    #[serde(default)]
+    pub zones_made: usize,
     /// The zone whose signatures expire next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_expiry: Option<Expiry>,

@@ -52,6 +52,9 @@ pub struct ZoneLine {
     /// The catalog because of which it is served, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_of: Option<String>,
+    /// The key of the API that made it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
     /// The store that it comes from, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_store: Option<String>,

@@ -82,6 +82,10 @@ impl Controller {
         is_late: bool,
         change: &mut Change,
     ) -> Vec<Candidate> {
+        // First, as these keep what others want.
+        let (faults, clashes) = self.settle_made(changing, &mut wanted);
+        change.errors.extend(faults);
+        change.warnings.extend(clashes);
         self.add_members(changing, &mut wanted, &mut change.said);
         let mut sources = std::mem::take(&mut wanted.sources);
         sources.set_groups(|names| changing.groups.group(names));

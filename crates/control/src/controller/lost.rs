@@ -117,6 +117,7 @@ impl Controller {
             Ok(mut wanted) => {
                 // Of a copy: nobody has asked for new settings.
                 changing.commanded.clone().apply(&mut wanted);
+                self.add_names_of_made(&mut wanted);
                 wanted
             }
             Err(faults) => {

@@ -32,6 +32,8 @@ pub(crate) enum By {
     Catalog,
     /// A store, or its confirmation.
     Store,
+    /// The HTTP API.
+    Api,
 }
 
 impl By {
@@ -44,6 +46,7 @@ impl By {
             By::Transfer => "transfer",
             By::Catalog => "catalog",
             By::Store => "store",
+            By::Api => "api",
         }
     }
 }

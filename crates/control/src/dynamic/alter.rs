@@ -239,7 +239,10 @@ impl Changer {
                 "this zone is transferred from others, or is a catalog: it is changed where it comes from",
             ));
         }
-        let terms = controller.update_terms(name);
+        let mut terms = controller.update_terms(name);
+        if let Some(style) = controller.made.serial_style(name) {
+            terms.serial = style;
+        }
         if terms.policy.is_none() {
             return Err(said(
                 422,

@@ -29,6 +29,8 @@ pub(crate) struct Readings {
     pub(crate) recursed: Option<Recursed>,
     pub(crate) cache: Option<CacheNumbers>,
     pub(crate) zones: ZoneNumbers,
+    /// Zones that were made over the API.
+    pub(crate) made: u64,
     /// Of each store.
     pub(crate) stores: Vec<StoreNumbers>,
     /// What the last look at all zones has found; none before the first.
@@ -76,6 +78,7 @@ impl Readings {
             recursed: recursion.map(Recursed::of),
             cache: recursion.map(|recursion| recursion.cache_numbers()),
             zones,
+            made: controller.made.count() as u64,
             stores: controller.store_numbers(),
             looked: *controller.looked.lock(),
             pins: controller.catalog.pins(),

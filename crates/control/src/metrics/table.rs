@@ -324,7 +324,7 @@ fn stores() -> [Family; 5] {
 }
 
 /// How many zones there are in which state.
-fn zones() -> [Family; 12] {
+fn zones() -> [Family; 13] {
     let (list, look) = ("the list of zones", "the last look at all zones");
     [
         family(
@@ -336,6 +336,13 @@ fn zones() -> [Family; 12] {
                 put(&["served"], Value::Count(readings.zones.served));
                 put(&["absent"], Value::Count(readings.zones.absent));
             },
+        ),
+        family(
+            ("zonda_zones_made", Kind::Gauge),
+            "the file `made`",
+            "Zones that were made over the HTTP API.",
+            &[],
+            |readings, put| put(&[], Value::Count(readings.made)),
         ),
         family(
             ("zonda_zones_broken", Kind::Gauge),

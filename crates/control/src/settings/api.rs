@@ -8,7 +8,9 @@ use change::Policy;
 use change::policy::{API_NAME_OCTETS_MAX, is_api_name, of_api_key};
 use observe::Output;
 use toml::de::DeTable;
+use transfer::catalog_zone::Allowed;
 use web::pair::{LISTENERS_MAX, Terms};
+use wire::NameBuf;
 
 use super::Settings;
 use super::access::Place;
@@ -16,14 +18,22 @@ use super::catalogs::allowed;
 use super::declare::section;
 use super::http::{Wrong, check_clients};
 use super::problem::Report;
+use super::sections::ZoneSettings;
 use super::value::{Names, Range};
 use crate::api::{Key, hash_from_text, time_of_date, verb};
+use crate::sources::Rules;
 
 /// Keys: each is a customer's or a program's.
 const KEYS_MAX: usize = 1024;
 
 /// Rules of a key: each is looked at for each RRset.
 const RULES_MAX: usize = 64;
+
+/// What `verbs` may have.
+const VERBS: &str = "\"read\", \"change\", \"act\", \"make\", \"set\" or \"drop\"";
+
+/// Name servers that zones are made with: as many as a client may name.
+const NAMESERVERS_MAX: usize = 64;
 
 /// Zones of a key, as they are written.
 const ZONES_MAX: usize = 1024;
@@ -45,7 +55,32 @@ section! {
         names: Names = Names::one("localhost"), Range::TextsOrNone("a name such as \"ns1.example.com\""), start;
         /// Where it is written who changed what: `file:PATH`, a line of JSON for each ask of a key that would change something, done or refused. Ten files of 64 MiB are kept. Empty: nowhere.
         audit: String = String::new(), Range::Any, start;
+        /// Names of zones that may be made over it, by keys that may `make`; `*.example.` are all below that name. None: none are made.
+        zones: Names = Names::default(), Range::TextsOrNone("a domain name such as \"*.example.\""), live;
+        /// The `[[template]]` with the rules of zones that are made: who may query, transfer and change them (`update-policy`), who is told of changes. It has to stay as long as there are any.
+        template: String = String::new(), Range::Any, live;
+        /// Name servers of a zone that is made without any.
+        default_ns: Names = Names::default(), Range::TextsOrNone("the name of a server such as \"ns1.example.com.\""), live;
+        /// Whether keys may make a zone below one that is served here though their rules, and those of that zone, do not let them delegate its name there.
+        below: bool = false, Range::Any, live;
+        /// How many zones may be made: each is a file, and some hundred octets of memory.
+        zones_max: u32 = 100_000, Range::Number("zones", 1, 1_000_000), live;
     }
+}
+
+/// What holds for zones that are made over the API.
+#[derive(Clone, Debug)]
+pub(crate) struct MadeTerms {
+    /// Which may be made.
+    pub(crate) zones: Allowed,
+    /// What they have.
+    pub(crate) rules: Rules,
+    /// Name servers of those that come without.
+    pub(crate) default_ns: Vec<NameBuf>,
+    /// Whether the zone above has nothing to say.
+    pub(crate) below: bool,
+    /// How many there may be.
+    pub(crate) zones_max: usize,
 }
 
 section! {
@@ -56,8 +91,9 @@ section! {
         name: String = String::new(), Range::Any, live;
         /// `sha256:` and the hash of its secret.
         hash: String = String::new(), Range::Any, live;
-        /// What it may do: `read` zones and records, `change` records and tell secondaries (`notify`), `act` (ask primaries, `axfr-retrieve`).
-        verbs: Names = Names::one("read"), Range::Texts("\"read\", \"change\" or \"act\""), live;
+        /// What it may do: `read` zones and records, `change` records and tell secondaries (`notify`), `act` (ask primaries, `axfr-retrieve`); `make` zones with all that is in them, `set` the fields of
+        /// these, `drop` them.
+        verbs: Names = Names::one("read"), Range::Texts(VERBS), live;
         /// Of which zones; `*.example.` are all below that name. Others are not there for it.
         zones: Names = Names::default(), Range::Texts("a domain name such as \"*.example.\""), live;
         /// What it may change: rules as those of `[[update-policy]]` without the name of a key, of which the first that fits decides. None: nothing.
@@ -86,7 +122,7 @@ impl Settings {
 
     /// Reports what is wrong with the API. `table`: of the whole file, for the places.
     pub(super) fn check_api(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
-        let ApiSettings { listen, certificate, certificate_key, allow, names, audit } = &self.api;
+        let ApiSettings { listen, certificate, certificate_key, allow, names, audit, .. } = &self.api;
         let place = Place { table, section: "api", at: None };
         let mut wrong: Wrong<'_> = Box::new(|key, item, text| place.report(report, key, item, text));
         check_clients((listen, allow, names), &mut wrong);
@@ -106,7 +142,59 @@ impl Settings {
             wrong("certificate-key", None, "expected `certificate` too, found none".into());
         }
         drop(wrong);
+        for (key, item, text) in self.made_terms().err().unwrap_or_default() {
+            place.report(report, key, item, text);
+        }
         self.check_api_keys(table, report);
+    }
+
+    /// What holds for zones that are made; `None`: none are. The error: all that is wrong with it.
+    pub(crate) fn made_terms(&self) -> Result<Option<MadeTerms>, Vec<Fault>> {
+        let ApiSettings { zones, template, default_ns, below, zones_max, .. } = &self.api;
+        let mut faults: Vec<Fault> = Vec::new();
+        if zones.texts().len() > ZONES_MAX {
+            let text = format!("expected at most {ZONES_MAX}, found {}", zones.texts().len());
+            faults.push(("zones", None, text));
+        }
+        let (allowed, wrong) = allowed(zones.texts(), ZONES_MAX);
+        faults.extend(wrong.into_iter().map(|(at, text)| ("zones", Some(at), text)));
+        let mut servers = Vec::new();
+        for (at, text) in default_ns.texts().iter().enumerate() {
+            match NameBuf::from_text(text).ok().filter(|_| !text.is_empty() && at < NAMESERVERS_MAX) {
+                Some(name) => servers.push(name),
+                None => {
+                    let text = format!("expected {NAMESERVERS_MAX} names of servers at most, found {text:?}");
+                    faults.push(("default-ns", Some(at), text));
+                }
+            }
+        }
+        if template.is_empty() {
+            if !zones.is_empty() {
+                let text = "expected `template` beside it: the rules of zones that are made";
+                faults.push(("zones", None, text.into()));
+            }
+            return if faults.is_empty() { Ok(None) } else { Err(faults) };
+        }
+        let of_template = self.templates.iter().find(|(_, other)| other.own.name == *template);
+        let Some((_, of_template)) = of_template else {
+            faults.push((
+                "template",
+                None,
+                format!("expected the name of a [[template]], found {template:?}"),
+            ));
+            return Err(faults);
+        };
+        faults.extend(template_fault(self, &of_template.zone).map(|text| ("template", None, text.into())));
+        match faults.is_empty() {
+            true => Ok(Some(MadeTerms {
+                zones: allowed,
+                rules: of_template.zone.rules(),
+                default_ns: servers,
+                below: *below,
+                zones_max: *zones_max as usize,
+            })),
+            false => Err(faults),
+        }
     }
 
     fn check_api_keys(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
@@ -147,6 +235,25 @@ impl Settings {
     }
 }
 
+/// What is wrong with a template for zones that are made.
+fn template_fault(settings: &Settings, zone: &ZoneSettings) -> Option<&'static str> {
+    if !zone.primaries.is_empty() {
+        return Some(
+            "expected a [[template]] without `primaries`: zones that are made come from nobody else",
+        );
+    }
+    if zone.mirror || zone.forward_updates {
+        return Some(
+            "expected a [[template]] without `mirror` and `forward-updates`: they are about zones of others",
+        );
+    }
+    if zone.update_policy.is_empty() {
+        return Some("expected a [[template]] with `update-policy`: who may change zones once they are made");
+    }
+    let has_folder = !settings.server.pack_directory.as_os_str().is_empty();
+    (!has_folder).then_some("expected `pack-directory` in [server] too: what is made is kept there")
+}
+
 /// A key of the section, or all that is wrong with it.
 fn compile(key: &ApiKeySettings) -> Result<Key, Vec<Fault>> {
     let mut faults: Vec<Fault> = Vec::new();
@@ -168,11 +275,7 @@ fn compile(key: &ApiKeySettings) -> Result<Key, Vec<Fault>> {
         match verb(word) {
             Some(verb) => verbs |= verb.0,
             None => {
-                faults.push((
-                    "verbs",
-                    Some(at),
-                    format!("expected \"read\", \"change\" or \"act\", found {word:?}"),
-                ));
+                faults.push(("verbs", Some(at), format!("expected {VERBS}, found {word:?}")));
             }
         }
     }
@@ -186,7 +289,7 @@ fn compile(key: &ApiKeySettings) -> Result<Key, Vec<Fault>> {
             faults.push((what, None, format!("expected at most {most}, found {found}")));
         }
     }
-    let (zones, wrong) = allowed(key.zones.texts());
+    let (zones, wrong) = allowed(key.zones.texts(), ZONES_MAX);
     faults.extend(wrong.into_iter().map(|(at, text)| ("zones", Some(at), text)));
     let mut rules = Vec::new();
     for (at, rule) in key.rules.texts().iter().enumerate() {
@@ -234,7 +337,7 @@ mod tests {
             ("[[api-key]]\nname = \"a b\"\nhash = HASH\nzones = \"x\"", "f:2:8", "letters"),
             ("[[api-key]]\nname = \"a\"\nhash = \"md5:00\"\nzones = \"x\"", "f:3:8", "sha256"),
             (
-                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nverbs = [\"read\", \"make\"]",
+                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nverbs = [\"read\", \"write\"]",
                 "f:5:18",
                 "read",
             ),
@@ -279,6 +382,55 @@ mod tests {
         assert!(secure.api.terms().is_secure);
         assert_eq!(secure.path(&secure.api.certificate), Path::new("/etc/api.pem"));
         assert!(!settings("[api]\nlisten = [\"127.0.0.1:8081\"]").api.terms().is_secure);
+    }
+
+    #[test]
+    fn what_zones_that_are_made_need() {
+        const TEMPLATE: &str = "[[template]]\nname = \"t\"\n";
+        const POLICY: &str =
+            "update-policy = \"p\"\n[[update-policy]]\nname = \"p\"\nrules = [\"grant * zonesub\"]\n";
+        const FOLDER: &str = "[server]\npack-directory = \"p\"\n";
+        let api = "[api]\nzones = [\"*.x.\"]\ntemplate = \"t\"\n";
+        for (text, word) in [
+            ("[api]\nzones = [\"*.x.\"]\n".to_owned(), "expected `template` beside it"),
+            (api.to_owned(), "expected the name of a [[template]]"),
+            (format!("{FOLDER}{api}{TEMPLATE}"), "with `update-policy`"),
+            (format!("{FOLDER}{api}{TEMPLATE}mirror = true\n"), "without `mirror`"),
+            (
+                format!(
+                    "{FOLDER}{api}{TEMPLATE}primaries = \"r\"\n[[remote]]\nname = \"r\"\naddresses = [\"192.0.2.1\"]\n"
+                ),
+                "without `primaries`",
+            ),
+            (format!("{FOLDER}{}{TEMPLATE}{POLICY}", api.replace("*.x.", "a..b")), "a domain name"),
+            (format!("{FOLDER}{api}default-ns = [\"\"]\n{TEMPLATE}{POLICY}"), "names of servers"),
+        ] {
+            let found = problems(&text);
+            assert!(matches!(&*found, [one] if one.contains(word)), "{text}: {found:?}");
+        }
+        let text = format!("{FOLDER}{api}default-ns = [\"ns.x.\"]\n{TEMPLATE}{POLICY}");
+        let terms = Settings::parse(Path::new("f"), &text).unwrap().made_terms().unwrap().unwrap();
+        let name = |text: &str| text.parse::<NameBuf>().unwrap();
+        assert!(terms.zones.allows(&name("a.X.")) && !terms.zones.allows(&name("x.")) && !terms.below);
+        assert_eq!((terms.default_ns, terms.zones_max), (vec![name("ns.x.")], 100_000));
+        // A template with a policy is for no zones that come from others.
+        let more = format!("{text}[[catalog]]\nzone = \"c.\"\ntemplates = \"t\"\n");
+        assert!(problems(&more).iter().any(|line| line.contains("expected no `update-policy`")));
+        assert!(Settings::default().made_terms().unwrap().is_none());
+    }
+
+    /// None of the zones of a key is cut off: more than other lists have are read of its own.
+    #[test]
+    fn keys_of_many_zones() {
+        let zones: Vec<String> = (0..ZONES_MAX).map(|number| format!("\"z{number}.\"")).collect();
+        let text = format!(
+            "[[api-key]]\nname = \"a\"\nhash = \"sha256:{}\"\nzones = [{}]\n",
+            "ab".repeat(32),
+            zones.join(", ")
+        );
+        let keys = Settings::parse(Path::new("f"), &text).unwrap().compiled_api_keys();
+        let last = format!("z{}.", ZONES_MAX - 1).parse::<NameBuf>().unwrap();
+        assert!(keys[0].may_see(&last));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::declare::section;
 use super::problem::{Report, nearest};
 use super::sections::ZoneSettings;
 use super::value::{Names, Range};
-use super::zones::TemplateSettings;
+use super::zones::{TemplateSettings, fault_of_others};
 use crate::sources::Rules;
 
 /// Octets of a template's name: a group is one string of a TXT record.
@@ -91,7 +91,7 @@ fn compile(catalog: &CatalogSettings) -> Result<catalog_zone::CatalogSettings, V
         let text = format!("expected at most {MEMBERS_MAX} names, found {}", patterns.len());
         faults.push(("members", None, text));
     }
-    let (members, wrong) = allowed(patterns);
+    let (members, wrong) = allowed(patterns, MEMBERS_MAX);
     faults.extend(wrong.into_iter().map(|(at, text)| ("members", Some(at), text)));
     let remove_max = remove_max(&catalog.remove_max).unwrap_or_else(|| {
         faults.push(("remove-max", None, format!("expected {REMOVE_MAX}, found {:?}", catalog.remove_max)));
@@ -105,10 +105,10 @@ fn compile(catalog: &CatalogSettings) -> Result<catalog_zone::CatalogSettings, V
     }
 }
 
-/// The names that patterns allow, the first [`MEMBERS_MAX`] of them, and what is wrong with which.
-pub(super) fn allowed(patterns: &[Box<str>]) -> (Allowed, Vec<(usize, String)>) {
+/// The names that patterns allow, the first `most` of them, and what is wrong with which.
+pub(super) fn allowed(patterns: &[Box<str>], most: usize) -> (Allowed, Vec<(usize, String)>) {
     let (mut allowed, mut wrong) = (Allowed::default(), Vec::new());
-    for (at, text) in patterns.iter().enumerate().take(MEMBERS_MAX) {
+    for (at, text) in patterns.iter().enumerate().take(most) {
         match NameBuf::from_text(text).ok().filter(|_| !text.is_empty()) {
             Some(pattern) => allowed.add(&pattern),
             None => wrong.push((at, format!("expected a domain name, found {text:?}"))),
@@ -227,6 +227,14 @@ impl Settings {
         faults.map(|(at, _)| ("templates", Some(at), text())).collect()
     }
 
+    /// Whether a template is for zones that come from others: all are but that of zones that are made over the API, unless others name it too.
+    fn is_for_others(&self, template: &str) -> bool {
+        let of_catalog = self.catalogs.iter().flat_map(|(_, catalog)| catalog.templates.texts());
+        let of_store = self.stores.iter().map(|(_, store)| &*store.template);
+        *self.api.template != *template
+            || of_catalog.map(|name| &**name).chain(of_store).any(|name| name == template)
+    }
+
     /// Reports what is wrong with catalogs and templates. `table`: of the whole file, for the places.
     pub(super) fn check_catalogs(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
         self.check_listings(table, report);
@@ -242,6 +250,9 @@ impl Settings {
                 octets => Some(format!("expected at most {TEMPLATE_OCTETS_MAX} octets, found {octets}")),
             };
             wrong.into_iter().for_each(|text| place.report(report, "name", None, text));
+            if let Some((key, text)) = fault_of_others(&template.zone).filter(|_| self.is_for_others(name)) {
+                place.report(report, key, None, text.into());
+            }
         }
         // One is that without a name.
         if self.templates.len() >= TEMPLATES_MAX {
@@ -395,10 +406,11 @@ mod tests {
             format!("{catalog}[[zone]]\nname = \"C.example\"\nprimaries = \"r\"\n"),
         ];
         assert!(fine.iter().all(|text| of(text).is_empty()));
-        let updates = "[[template]]\nname = \"t\"\nallow-update = \"all\"\n";
+        let updates =
+            "[server]\npack-directory = \"p\"\n[[template]]\nname = \"t\"\nallow-update = \"all\"\n";
         assert!(of(updates)[0].contains("expected `forward-updates = true`"), "{:?}", of(updates));
         assert_eq!(of(&format!("{updates}forward-updates = true\n")), [""; 0]);
-        let policy = "[[template]]\nname = \"t\"\nupdate-policy = \"p\"\n";
+        let policy = "[[update-policy]]\nname = \"p\"\nrules = \"grant * zonesub\"\n[[template]]\nname = \"t\"\nupdate-policy = \"p\"\n";
         assert!(of(policy)[0].contains("expected no `update-policy`"), "{:?}", of(policy));
     }
 

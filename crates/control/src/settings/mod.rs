@@ -23,6 +23,7 @@ mod update;
 mod value;
 mod zones;
 
+pub(crate) use self::api::MadeTerms;
 pub use self::api::{ApiKeySettings, ApiSettings};
 pub use access::OwnLists;
 pub(crate) use access::machine_addresses;

@@ -139,7 +139,7 @@ impl Settings {
             let text = format!("expected at most {MEMBERS_MAX} names, found {}", patterns.len());
             faults.push(("zones", None, text));
         }
-        let (zones, wrong) = allowed(patterns);
+        let (zones, wrong) = allowed(patterns, MEMBERS_MAX);
         faults.extend(wrong.into_iter().map(|(at, text)| ("zones", Some(at), text)));
         let remove_max = remove_max(&store.remove_max).unwrap_or_else(|| {
             faults.push(("remove-max", None, format!("expected {REMOVE_MAX}, found {:?}", store.remove_max)));

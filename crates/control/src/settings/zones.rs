@@ -171,15 +171,15 @@ pub(super) fn check_directory(directory: &ZoneDirectorySettings) -> Result<(), &
 
 /// What is wrong with a template as a whole.
 pub(super) fn check_template(template: &TemplateSettings) -> Result<(), &'static str> {
-    let zone = &template.zone;
-    if let Some(text) = mirror_fault(zone) {
-        return Err(text);
-    }
+    mirror_fault(&template.zone).map_or(Ok(()), Err)
+}
+
+/// What is wrong with a template as that of zones that come from others: its key, and what.
+pub(super) fn fault_of_others(zone: &ZoneSettings) -> Option<(&'static str, &'static str)> {
     if !zone.update_policy.is_empty() {
-        return Err("expected no `update-policy`: what may change is for the primary to say");
+        let text = "expected no `update-policy`: what may change is for the primary to say; zones that are made over the API have one";
+        return Some(("update-policy", text));
     }
-    if !zone.allow_update.is_empty() && !zone.forward_updates {
-        return Err("expected `forward-updates = true` beside `allow-update`: updates are for the primary");
-    }
-    Ok(())
+    let text = "expected `forward-updates = true` beside `allow-update`: updates are for the primary";
+    (!zone.allow_update.is_empty() && !zone.forward_updates).then_some(("allow-update", text))
 }

@@ -241,6 +241,9 @@ impl Session {
                 if let Some(catalog) = controller.member_of(zone) {
                     return Verdict::Refuse(format!("it is a member of catalog {catalog}, which was first"));
                 }
+                if controller.made.has(zone) {
+                    return Verdict::Refuse("it was made over the API".into());
+                }
                 if controller.taken()(zone) {
                     return Verdict::Refuse("the settings or a command have it".into());
                 }

@@ -30,21 +30,11 @@ pub(super) async fn patch<B>(
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    head::expect_no_repeat(headers)?;
     let condition = head::condition(headers)?;
-    let length = length(headers)?;
-    if length > UNKNOWN_OCTETS_MAX {
-        from.expect_known().await.map_err(Refusal::and_end)?;
-        from.complete();
-    }
     // Until it is answered: what the body says waits for the server, then what that says for the client.
-    let mut room = Room::take(&from.shared.bodies, length)?;
-    let (mut zones, sets) = (ZonesBuf::default(), {
-        let body = read_body(body, length).await?;
-        // Before that it could be a stranger's, who sends slowly.
-        from.complete();
-        read::patch(&body, BODY_OCTETS_MAX)?
-    });
+    let (body, mut room) = take(from, headers, body).await?;
+    let (mut zones, sets) = (ZonesBuf::default(), read::patch(&body, BODY_OCTETS_MAX)?);
+    drop(body);
     zones.push(zone, condition, &sets);
     let asked = Asked::Change { repeat: None, is_dry, zones: zones.zones() };
     let (answering, first) = from.hear(&asked).await?;
@@ -57,6 +47,28 @@ where
         }
         false => Ok(heard.reply()),
     }
+}
+
+/// The body of a request whose key is known, if it is a large one, and the room that it takes.
+pub(super) async fn take<B>(
+    from: &Asker<'_>,
+    headers: &HeaderMap,
+    body: B,
+) -> Result<(Vec<u8>, Room), Refusal>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    head::expect_no_repeat(headers)?;
+    let length = length(headers)?;
+    if length > UNKNOWN_OCTETS_MAX {
+        from.expect_known().await.map_err(Refusal::and_end)?;
+        from.complete();
+    }
+    let room = Room::take(&from.shared.bodies, length)?;
+    let body = read_body(body, length).await?;
+    // Before that it could be a stranger's, who sends slowly.
+    from.complete();
+    Ok((body, room))
 }
 
 /// What became of a change.
@@ -127,7 +139,7 @@ impl Heard {
 }
 
 /// What is wrong with an RRset, as what is wrong with bodies is told.
-fn words_of(fault: &Fault<'_>, sets: &SetsBuf) -> String {
+pub(super) fn words_of(fault: &Fault<'_>, sets: &SetsBuf) -> String {
     match sets.sets().iter().nth(fault.set as usize) {
         Some(set) => {
             let mut name = Vec::new();

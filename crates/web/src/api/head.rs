@@ -51,9 +51,6 @@ fn no_host(status: StatusCode) -> Refusal {
 /// What there is not yet: why.
 fn not_built(asked: &Request) -> Option<&'static str> {
     Some(match asked {
-        Request::Make | Request::Drop(_) | Request::Set(_) => {
-            "zones are not made, removed or set over HTTP yet: [[zone]] in the settings does that"
-        }
         Request::Changes => "several zones in one request are not changed yet: PATCH each",
         Request::Explain => "rules are not explained over HTTP yet: `zonda ctl explain-update`",
         Request::Search { .. } => "there is no search yet",
@@ -128,8 +125,10 @@ mod tests {
             ("GET", zone, &[key, ("Transfer-Encoding", "chunked")], 411),
             ("PATCH", zone, &[key, ("Content-Encoding", "gzip")], 415),
             ("PATCH", zone, &[key, ("Content-Encoding", "identity")], 200),
-            ("DELETE", zone, &[], 501),
-            ("POST", "/api/v1/servers/localhost/zones", &[], 501),
+            ("DELETE", zone, &[], 401),
+            ("DELETE", zone, &[key], 200),
+            ("POST", "/api/v1/servers/localhost/zones", &[key], 200),
+            ("POST", "/api/zonda/v1/changes", &[], 501),
             ("OPTIONS", zone, &[], 405),
             ("GET", "/api/v2", &[], 404),
             ("GET", "http://evil.example/api", &[key], 421),

@@ -14,7 +14,7 @@ use super::refusal::{Refusal, done};
 use super::reply::{Body, json_of};
 use super::stream::{Form, begin};
 use super::talk::{Answering, answer as read_answer};
-use super::{Shared, change, head};
+use super::{Shared, change, head, make};
 use crate::door::Seat;
 
 /// How long the server may take until it says anything: clients wait 5 to 30 s.
@@ -64,8 +64,12 @@ where
     let head_of = HttpRequest::from_parts(parts, ());
     let (asked, key) = head::read(&head_of, &shared.names())?;
     let from = Asker { shared, key, seat };
-    if let Request::Change { zone, is_dry } = &asked {
-        return change::patch(&from, zone, *is_dry, head_of.headers(), body).await;
+    let headers = head_of.headers();
+    match &asked {
+        Request::Change { zone, is_dry } => return change::patch(&from, zone, *is_dry, headers, body).await,
+        Request::Make { with_rrsets } => return make::post(&from, *with_rrsets, headers, body).await,
+        Request::Set(zone) => return make::put(&from, zone, headers, body).await,
+        _ => {}
     }
     if !body.is_end_stream() {
         return Err(Refusal::new(413, "expected no body").and_end());
@@ -97,6 +101,7 @@ where
             let asked = Asked::Zone { zone, part: Part::All, with_dnssec: true };
             from.tell(&asked, Form::text()).await
         }
+        Request::Drop(zone) => make::delete(&from, zone, headers).await,
         Request::Act(zone, act) => {
             let frame = from.hear(&Asked::Act { zone, act: *act }).await?.1;
             let done = done(&read_answer(&frame))?;

@@ -66,7 +66,8 @@ fn a_connection_that_dies() {
         await_serial(&server, "example.", number);
         await_told(&server, &["store"], "notify      heard");
     }
-    server.await_log("store own: its NOTIFY is not heard: the server cannot be asked: terminating connection");
+    server
+        .await_log("store own: its NOTIFY is not heard: the server cannot be asked: terminating connection");
     assert!(told(&server, &["store"]).0, "nothing is wrong with that");
     assert!(!server.log().contains("own: away"), "{}", server.log());
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'zonda%'";

@@ -18,6 +18,9 @@ pub(super) fn status_text(status: &Status) -> String {
             zones += &format!(", {} {what}", grouped(number as u64));
         }
     }
+    if status.zones_made > 0 {
+        zones += &format!(", {} made over the API", grouped(status.zones_made as u64));
+    }
     let found = [(status.zones_with_errors, "with errors"), (status.zones_with_warnings, "with warnings")];
     let found: Vec<String> = found
         .iter()

@@ -21,6 +21,7 @@ pub(super) fn zone_row(zone: &ZoneLine) -> String {
 /// Where a zone comes from, and whether that is what the settings say.
 fn source(zone: &ZoneLine) -> String {
     match zone.by_command {
+        None if zone.made_by.is_some() => "API".into(),
         None => zone.source.clone(),
         Some(ByCommand::Added) => format!("{} (added by command)", zone.source),
         Some(ByCommand::Removed) => "settings (removed by command)".into(),
@@ -69,6 +70,9 @@ pub(super) fn zone_text(zone: &ZoneLine) -> String {
     }
     for line in &zone.store {
         text += &format!("store     {line}\n");
+    }
+    if let Some(key) = &zone.made_by {
+        text += &format!("made by   key {key} over the API; its first version is {}\n", zone.source);
     }
     if let Some(catalog) = &zone.member_of {
         text += &format!("member of {catalog}\n");

@@ -1,5 +1,6 @@
 //! Zones and RRsets.
 
+use wire::Name;
 use wire::iana::rtype;
 
 use super::super::content;
@@ -15,10 +16,7 @@ fn open_row(row: &Row<'_>, out: &mut Vec<u8>) {
     key("name", out);
     name(&row.name.to_lowercase(), out);
     key("url", out);
-    quoted(out, |out| {
-        out.extend_from_slice(format!("{SERVER}/zones/").as_bytes());
-        id::put_id(row.name, out);
-    });
+    quoted(out, |out| url(row.name, out));
     let kind = match row.kind {
         RowKind::Native => "Native",
         RowKind::Master => "Master",
@@ -33,6 +31,12 @@ fn open_row(row: &Row<'_>, out: &mut Vec<u8>) {
     number("last_check", 0u32, out);
     raw("masters", "[]", out);
     string("catalog", "", out);
+}
+
+/// Appends the path of a zone.
+pub fn url(zone: &Name, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("{SERVER}/zones/").as_bytes());
+    id::put_id(zone, out);
 }
 
 /// A list of zones: `[`, rows, `]`.

@@ -1,8 +1,10 @@
 //! What other threads have to tell of asks.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
-use api::frame::{Ask, Done};
+use api::frame::{Ask, Done, Item};
+use wire::NameBuf;
 
 use super::change::pieces_of;
 use super::{ATTEMPTS_MAX, Around, Entry, Session, State, full, not_now, wall};
@@ -10,7 +12,8 @@ use crate::api::Keys;
 use crate::api::inbox::Event;
 use crate::api::judge::{NO_KEY, No};
 use crate::api::look::{Listed, Look, NotPinned, Pinned};
-use crate::api::reading::Reading;
+use crate::api::make::Worked;
+use crate::api::reading::{Reading, row, rows_frame};
 use crate::api::words::NO_ZONE;
 use crate::dynamic::{NotAltered, Outcome};
 
@@ -20,6 +23,9 @@ impl Session {
         match event {
             Event::Altered(of, result) if of.session == self.number => {
                 self.altered(around, keys, of.ask, result);
+            }
+            Event::Worked(of, result) if of.session == self.number => {
+                self.worked(around, keys, of.ask, result);
             }
             Event::Pinned(of, pinned) if of.session == self.number => self.pinned(around, of.ask, pinned),
             Event::Pinned(_, Ok(pinned)) => drop(around.looks.push(Look::Unpin(pinned.zone), 0)),
@@ -42,7 +48,7 @@ impl Session {
         let now = wall();
         let is_gone = |entry: &Entry| {
             let is_told =
-                !matches!(entry.state, State::Changing { .. } | State::Long(..) | State::Ready(_, 204));
+                !matches!(entry.state, State::Changing { .. } | State::Long(..) | State::Ready(_, 201 | 204));
             is_told && entry.key.as_ref().is_some_and(|key| keys.same(key, now).is_none())
         };
         let gone: Vec<u32> =
@@ -68,25 +74,52 @@ impl Session {
         if let (Ok(outcome), Some(entry)) = (&result, self.asks.get_mut(&number)) {
             entry.about.iter_mut().for_each(|about| about.serials = Some((outcome.before, outcome.after)));
         }
-        let Some(Entry { state: State::Changing { zone, ask, is_dry, attempts }, .. }) =
+        self.changed(around, keys, number, result, |number, zone, is_dry, outcome| {
+            tracing::debug!(zone = %zone, "zone {zone}: changed over the API, {} to {}", outcome.before, outcome.after);
+            (pieces_of(number, zone, outcome), if is_dry { 200 } else { 204 })
+        });
+    }
+
+    fn worked(&mut self, around: &Around, keys: &Keys, number: u32, result: Result<Worked, NotAltered>) {
+        self.changed(around, keys, number, result, |number, zone, _, worked| match worked {
+            Worked::Made(serial, made) => {
+                let mut octets = Vec::new();
+                row(zone, *serial, (false, false), Some(made), None).write(&mut octets);
+                (rows_frame(number, &octets).into_iter().collect(), 201)
+            }
+            Worked::Done => (VecDeque::new(), 204),
+        });
+    }
+
+    /// What was asked for was done, or not. `told`: the pieces and the status by which that is told.
+    fn changed<T>(
+        &mut self,
+        around: &Around,
+        keys: &Keys,
+        number: u32,
+        result: Result<T, NotAltered>,
+        told: impl FnOnce(u32, &NameBuf, bool, &T) -> (VecDeque<Vec<u8>>, u16),
+    ) {
+        let Some(Entry { state: State::Changing { zone, ask, is_dry, attempts }, is_silent, .. }) =
             self.asks.get(&number)
         else {
             return;
         };
-        let (zone, is_dry) = (zone.clone(), *is_dry);
-        if self.asks.get(&number).is_some_and(|entry| entry.is_silent)
-            && !matches!(result, Err(NotAltered::OtherKeys))
-        {
-            let (status, words) = said_of(&result, is_dry);
+        if *is_silent && !matches!(result, Err(NotAltered::OtherKeys)) {
+            // What is written down of a change that nobody hears of.
+            let (status, words) = match &result {
+                Ok(done) => (told(number, zone, *is_dry, done).1, ""),
+                Err(NotAltered::Said { status, words, .. }) => (*status, words.as_str()),
+                Err(NotAltered::OtherKeys | NotAltered::NotNow) => (503, "not now"),
+            };
             self.audit(around, number, status, words);
             return self.remove(around, number);
         }
         match result {
-            Ok(outcome) => {
-                tracing::debug!(zone = %zone, "zone {zone}: changed over the API, {} to {}", outcome.before, outcome.after);
-                let pieces = pieces_of(number, &zone, &outcome);
+            Ok(done) => {
+                let (pieces, status) = told(number, zone, *is_dry, &done);
                 if let Some(entry) = self.asks.get_mut(&number) {
-                    entry.state = State::Ready(pieces, if is_dry { 200 } else { 204 });
+                    entry.state = State::Ready(pieces, status);
                     self.turns.push_back(number);
                 }
             }
@@ -149,18 +182,11 @@ impl Session {
         let Some(entry) = self.asks.get_mut(&number) else { return };
         let State::Listing(listing) = &mut entry.state else { return };
         listing.take(number, listed);
+        // What the look took is nobody's who reads.
+        entry.since = Instant::now();
         match entry.is_silent {
             true => self.remove(around, number),
             false => self.turns.push_back(number),
         }
-    }
-}
-
-/// What is written down of a change that nobody hears of.
-fn said_of(result: &Result<Outcome, NotAltered>, is_dry: bool) -> (u16, &str) {
-    match result {
-        Ok(_) => (if is_dry { 200 } else { 204 }, ""),
-        Err(NotAltered::Said { status, words, .. }) => (*status, words.as_str()),
-        Err(NotAltered::OtherKeys | NotAltered::NotNow) => (503, "not now"),
     }
 }

@@ -23,7 +23,8 @@ impl Bed {
         child.set_nonblocking(true).unwrap();
         let inbox = Arc::new(Inbox::new().unwrap());
         let looks: Looks = Arc::new(Queue::new());
-        let around = Around { owner: Weak::new(), inbox, looks, audit: Audit::default(), start: 7 };
+        let works: Works = Arc::new(Queue::new());
+        let around = Around { owner: Weak::new(), inbox, looks, works, audit: Audit::default(), start: 7 };
         let (section, secret) = new_api_key("acme").unwrap();
         let section = section
             .replace("zones = []", "zones = [\"*.x.\"]")

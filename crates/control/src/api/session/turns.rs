@@ -36,7 +36,9 @@ impl Session {
                     Some(from) => {
                         listing.is_looking = true;
                         let of = Of { session: self.number, ask: number };
-                        let look = Look::List(of, from, listing.name.clone(), Arc::clone(&listing.key));
+                        let (key, account) = &listing.of;
+                        let of_whom = (Arc::clone(key), account.clone());
+                        let look = Look::List(of, from, listing.name.clone(), of_whom);
                         self.look(around, number, look);
                         return true;
                     }

@@ -1,0 +1,356 @@
+//! Zones made, set and removed in a server without sockets, and what a start makes of what was left of them.
+
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+use api::frame::{SetsBuf, What, ZonesBuf};
+use zone::catalog::View;
+
+use super::*;
+use crate::api::{Keys, new_api_key};
+use crate::controller::Overrides;
+use crate::dynamic::{Alter, AlterDone};
+use crate::progress::Progress;
+use crate::serve::all_wanted;
+use crate::settings::Settings;
+
+const OF: Of = Of { session: 1, ask: 1 };
+
+fn name(text: &str) -> NameBuf {
+    text.parse().unwrap()
+}
+
+struct Bed {
+    scratch: tempfile::TempDir,
+    section: String,
+    secret: String,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let (section, secret) = new_api_key("acme").unwrap();
+        let section = section
+            .replace("zones = []", "zones = [\"*.test.\", \"test.\"]")
+            .replace("rules = []", "rules = [\"grant zonesub ANY\"]")
+            .replace("\"read\"]", "\"read\", \"change\", \"make\", \"set\", \"drop\"]");
+        Bed { scratch: tempfile::tempdir().unwrap(), section, secret }
+    }
+
+    fn path(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    fn settings(&self, more: &str) -> String {
+        format!(
+            "[server]\npack-directory = \"packs\"\n[api]\ntemplate = \"hosted\"\nzones = [\"*.test.\"]\ndefault-ns = [\"ns1.example.\"]\nzones-max = 3\n\
+             [[template]]\nname = \"hosted\"\nupdate-policy = \"p\"\n[[update-policy]]\nname = \"p\"\nrules = [\"grant api:acme zonesub ANY\"]\n{}{more}",
+            self.section
+        )
+    }
+
+    /// A start on what is in the folder.
+    fn start(&self, more: &str) -> Server {
+        let text = self.settings(more);
+        std::fs::write(self.path().join("zonda.toml"), &text).unwrap();
+        let settings = Settings::parse(&self.path().join("zonda.toml"), &text).unwrap();
+        let key = Arc::clone(Keys::of(&settings, 0).find(self.secret.as_bytes(), 0).unwrap());
+        let controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
+        let progress = Progress::default();
+        {
+            let mut changing = controller.change();
+            let wanted = all_wanted(&changing.settings, &controller.overrides, &progress).unwrap();
+            let (candidates, _) = controller.announce(&mut changing, wanted, &progress);
+            controller.load_first(&mut changing, candidates, false, &progress);
+        }
+        crate::dynamic::start(&controller, true).unwrap();
+        Server { controller, key }
+    }
+}
+
+struct Server {
+    controller: Arc<Controller>,
+    key: Arc<Key>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.controller.dynamic.stop();
+    }
+}
+
+impl Server {
+    fn work(&self, zone: &str, asked: Asked<'_>) -> Result<Worked, NotAltered> {
+        let mut octets = Vec::new();
+        Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
+        let (zone, key) = (name(zone), Arc::clone(&self.key));
+        self.controller.work_for_api(&Work { of: OF, zone, ask: octets.into(), key, keys: 0 })
+    }
+
+    fn make_with(&self, zone: &str, fields: Fields<'_>, sets: &SetsBuf) -> Result<u32, NotAltered> {
+        let apex = name(zone);
+        let asked = Asked::Make { zone: &apex, repeat: None, fields, sets: sets.sets() };
+        self.work(zone, asked).map(|worked| match worked {
+            Worked::Made(serial, _) => serial,
+            Worked::Done => panic!("it says nothing"),
+        })
+    }
+
+    fn make(&self, zone: &str) -> Result<u32, NotAltered> {
+        self.make_with(zone, Fields { serial: Some(1), ..Fields::default() }, &address(zone, 1))
+    }
+
+    fn drop_zone(&self, zone: &str, condition: Condition) -> Result<Worked, NotAltered> {
+        let apex = name(zone);
+        self.work(zone, Asked::Drop { zone: &apex, repeat: None, condition })
+    }
+
+    fn set(&self, zone: &str, fields: Fields<'_>) -> Result<Worked, NotAltered> {
+        let apex = name(zone);
+        self.work(zone, Asked::Set { zone: &apex, repeat: None, condition: Condition::None, fields })
+    }
+
+    /// Changes the address of a zone, as a PATCH does.
+    fn change(&self, zone: &str, address: u8) -> (u32, u32) {
+        let (mut zones, mut octets) = (ZonesBuf::default(), Vec::new());
+        zones.push(&name(zone), Condition::None, &self::address(zone, address));
+        let asked = Asked::Change { repeat: None, is_dry: false, zones: zones.zones() };
+        Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
+        let (sender, told) = channel();
+        let done = AlterDone::new(move |result| sender.send(result).unwrap());
+        let (key, since) = (Arc::clone(&self.key), std::time::Instant::now());
+        let alter = Alter { zone: name(zone), ask: octets.into(), key, keys: 0, since, done };
+        self.controller.dynamic.alter(alter);
+        let outcome = told.recv().unwrap().unwrap();
+        (outcome.before, outcome.after)
+    }
+
+    /// The serial and the last octet of the address of `www` as served.
+    fn served(&self, zone: &str) -> Option<(u32, u8)> {
+        self.controller.catalog.reader().with(|view| {
+            let slot = view.slot_named(&name(zone))?;
+            let View::Zone(zone) = view.view_of(slot)? else { return None };
+            let owner = name(&format!("www.{}", zone.apex()));
+            let key = SortKey::of(&owner);
+            let node = zone.find(key.octets().strip_prefix(zone.apex_key())?)?;
+            let rdata = node.rrset(rtype::A)?.rdata(&owner, zone.apex())?;
+            Some((zone.row().serial, *rdata.first()?.last()?))
+        })
+    }
+}
+
+fn address(zone: &str, address: u8) -> SetsBuf {
+    let mut sets = SetsBuf::default();
+    sets.begin(&name(&format!("www.{zone}")), rtype::A, What::Replace, 60);
+    assert!(sets.record(&[192, 0, 2, address]));
+    sets.end();
+    sets
+}
+
+fn status(result: Result<impl Sized, NotAltered>) -> u16 {
+    match result {
+        Ok(_) => 200,
+        Err(NotAltered::Said { status, .. }) => status,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn made_changed_removed_and_made_again() {
+    let bed = Bed::new();
+    let server = bed.start("");
+    assert_eq!(server.make("a.test."), Ok(1));
+    assert_eq!(server.served("a.test."), Some((1, 1)));
+    assert_eq!(status(server.make("A.test.")), 409);
+    // By the style of the zone, which is the date unless it says otherwise.
+    let (before, changed) = server.change("a.test.", 7);
+    assert!(before == 1 && changed > 2_020_000_000, "{changed}");
+    assert!(server.set("a.test.", Fields { soa_edit_api: Some("INCREASE"), ..Fields::default() }).is_ok());
+    assert_eq!(server.change("a.test.", 8), (changed, changed + 1));
+    drop(server);
+    let server = bed.start("");
+    assert_eq!(server.served("a.test."), Some((changed + 1, 8)));
+    assert_eq!(&*server.controller.made.of(&name("a.test.")).unwrap().soa_edit_api, "INCREASE");
+    assert!(server.drop_zone("a.test.", Condition::None).is_ok());
+    assert_eq!(server.served("a.test."), None);
+    assert_eq!(status(server.drop_zone("a.test.", Condition::None)), 404);
+    drop(server);
+    let server = bed.start("");
+    assert_eq!(server.served("a.test."), None);
+    assert!(!bed.path().join("packs/made-zones/a.test.zone").exists());
+    // What it was nobody sees, and secondaries take it for newer.
+    let again = server.make("a.test.").unwrap();
+    assert!(again > changed + 1, "{again}");
+    assert_eq!(server.served("a.test."), Some((again, 1)));
+    drop(server);
+    assert_eq!(bed.start("").served("a.test."), Some((again, 1)));
+}
+
+#[test]
+fn one_owner_for_each() {
+    let bed = Bed::new();
+    let text =
+        "c.test. 60 IN SOA a. b. 1 2 3 4 5\nc.test. 60 IN NS ns1.example.\nwww.c.test. 60 IN A 192.0.2.9\n";
+    std::fs::write(bed.path().join("c"), text).unwrap();
+    let server = bed.start("[[zone]]\nname = \"c.test.\"\nfile = \"c\"\n");
+    for (result, words) in [
+        (server.make("c.test."), "settings"),
+        (server.drop_zone("c.test.", Condition::None).map(|_| 0), "settings"),
+        (server.set("c.test.", Fields::default()).map(|_| 0), "settings"),
+    ] {
+        let Err(NotAltered::Said { words: said, .. }) = result else { panic!("{result:?}") };
+        assert!(said.contains(words), "{said}");
+    }
+    assert_eq!(server.served("c.test."), Some((1, 9)));
+    // Its operator has the last word on where it is, not on whose it is.
+    server.make("a.test.").unwrap();
+    assert!(!crate::reload::remove_zone(&server.controller, &name("a.test.")).errors.is_empty());
+    let added = crate::reload::add_zone(&server.controller, name("a.test."), &bed.path().join("c"), None);
+    assert!(added.errors[0].contains("API"), "{:?}", added.errors);
+    assert_eq!(server.served("a.test."), Some((1, 1)));
+    drop(server);
+    // What the settings say of it now waits.
+    let server = bed.start("[[zone]]\nname = \"a.test.\"\nfile = \"c\"\n");
+    assert_eq!(server.served("a.test."), Some((1, 1)));
+}
+
+#[test]
+fn what_is_not_made() {
+    let bed = Bed::new();
+    let server = bed.start("");
+    // Not of these names; not with this in it; not with nothing of what is needed.
+    assert_eq!(status(server.make("a.example.")), 403);
+    let mut alias = address("a.test.", 1);
+    alias.begin(&name("www.a.test."), rtype::CNAME, What::Replace, 60);
+    assert!(alias.record(name("x.").octets()));
+    alias.end();
+    let refused = server.make_with("a.test.", Fields::default(), &alias);
+    let Err(NotAltered::Said { status: 422, words, .. }) = &refused else { panic!("{refused:?}") };
+    assert!(words.contains("CNAME") && !words.contains("made-zones"), "{words}");
+    assert_eq!((server.served("a.test."), server.controller.made.count()), (None, 0));
+    assert!(!bed.path().join("packs/made-zones/a.test.zone").exists());
+    let long = format!("{0}.{0}.{0}.test.", "\\001".repeat(60));
+    assert_eq!(status(server.make_with(&long, Fields::default(), &SetsBuf::default())), 422);
+    // No more than may be.
+    for zone in ["a.test.", "b.test.", "c.test."] {
+        assert_eq!(server.make(zone), Ok(1), "{zone}");
+    }
+    assert_eq!(status(server.make("d.test.")), 422);
+    assert_eq!(status(server.drop_zone("a.test.", Condition::OneOf(Default::default()))), 412);
+    let tag = server.controller.api.tag_of(&server.controller, &name("a.test.")).unwrap();
+    let mut tags = api::tag::Tags::default();
+    assert!(tags.push(tag));
+    assert_eq!(status(server.drop_zone("a.test.", Condition::OneOf(tags))), 200);
+    assert_eq!(server.make("d.test."), Ok(1));
+}
+
+/// A zone takes its names from the one above: who may not delegate there may not do that either.
+#[test]
+fn below_a_zone_of_others() {
+    let bed = Bed::new();
+    let text = "test. 60 IN SOA a. b. 1 2 3 4 5\ntest. 60 IN NS ns1.example.\nwww.test. 60 IN A 192.0.2.9\n";
+    std::fs::write(bed.path().join("above"), text).unwrap();
+    let zone = "[[zone]]\nname = \"test.\"\nfile = \"above\"\n";
+    let policy = |rules: &str| {
+        format!("update-policy = \"above\"\n[[update-policy]]\nname = \"above\"\nrules = [\"{rules}\"]\n")
+    };
+    assert_eq!(
+        status(bed.start(&format!("{zone}{}", policy("grant api:acme zonesub"))).make("a.test.")),
+        403
+    );
+    assert_eq!(status(bed.start(zone).make("a.test.")), 403);
+    let server = bed.start(&format!("{zone}{}", policy("grant api:acme zonesub NS")));
+    assert_eq!(server.make("a.test."), Ok(1));
+    assert_eq!(server.served("test."), Some((1, 9)));
+}
+
+/// Cut off at any step a zone is there as it was answered for, or not at all: what a start finds of each step is made by hand.
+#[test]
+fn steps_that_were_cut_off() {
+    let bed = Bed::new();
+    let server = bed.start("");
+    let texts = bed.path().join("packs/made-zones");
+    server.make("a.test.").unwrap();
+    let text = std::fs::read(texts.join("a.test.zone")).unwrap();
+    drop(server);
+    // The text, and no line.
+    std::fs::write(texts.join("b.test.zone"), String::from_utf8(text).unwrap().replace("a.test", "b.test"))
+        .unwrap();
+    std::fs::write(texts.join(".new"), "half").unwrap();
+    let server = bed.start("");
+    assert_eq!((server.served("a.test."), server.served("b.test.")), (Some((1, 1)), None));
+    assert!(!texts.join("b.test.zone").exists());
+    assert_eq!(server.make("b.test."), Ok(1));
+    server.change("b.test.", 5);
+    drop(server);
+    // The line of its end, and all of it still in packs, log and text.
+    {
+        let folder = PackFolder::open(&bed.path().join("packs")).unwrap();
+        let made = crate::made::Made::new();
+        made.keep(&folder, &name("a.test."), MadeZone::new(&Fields::default(), "acme")).unwrap();
+        made.strike(&folder, &name("b.test."), 9, crate::expiry::now()).unwrap();
+    }
+    let server = bed.start("");
+    assert_eq!((server.served("a.test."), server.served("b.test.")), (Some((1, 1)), None));
+    let again = server.make("b.test.").unwrap();
+    assert!(again > 9);
+    assert_eq!(server.served("b.test."), Some((again, 1)), "what it was before is not seen");
+}
+
+/// Its operator took its rules away: it stays as it was, until they are there again.
+#[test]
+fn without_its_template() {
+    let bed = Bed::new();
+    let server = bed.start("");
+    server.make("a.test.").unwrap();
+    server.change("a.test.", 7);
+    let served = server.served("a.test.");
+    let file = bed.path().join("zonda.toml");
+    let text = bed.settings("");
+    let mut without = text.clone();
+    for part in [
+        "template = \"hosted\"\nzones = [\"*.test.\"]\n",
+        "[[template]]\nname = \"hosted\"\nupdate-policy = \"p\"\n",
+    ] {
+        assert!(without.contains(part));
+        without = without.replace(part, "");
+    }
+    std::fs::write(&file, &without).unwrap();
+    let change = crate::reload::reconfigure(&server.controller);
+    assert!(change.errors.iter().any(|line| line.contains("[api] template")), "{change:?}");
+    assert_eq!((change.removed, server.served("a.test.")), (0, served));
+    assert_eq!(server.controller.made.problems().len(), 1);
+    assert_eq!(status(server.make("b.test.")), 422);
+    std::fs::write(&file, &text).unwrap();
+    let change = crate::reload::reconfigure(&server.controller);
+    assert!(change.errors.is_empty() && server.controller.made.problems().is_empty(), "{change:?}");
+    assert_eq!(server.served("a.test."), served);
+    server.change("a.test.", 8);
+    assert!(server.drop_zone("a.test.", Condition::None).is_ok());
+}
+
+/// What is asked with keys of before is looked at again.
+#[test]
+fn keys_of_before() {
+    let bed = Bed::new();
+    let server = bed.start("");
+    let (apex, mut octets) = (name("a.test."), Vec::new());
+    let fields = Fields::default();
+    let sets = address("a.test.", 1);
+    let asked = Asked::Make { zone: &apex, repeat: None, fields, sets: sets.sets() };
+    Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
+    let work = Work { of: OF, zone: apex, ask: octets.into(), key: Arc::clone(&server.key), keys: 1 };
+    assert!(matches!(server.controller.work_for_api(&work), Err(NotAltered::OtherKeys)));
+    // So is what nobody lets be changed now: another change takes longer than clients wait.
+    let work = Work { keys: 0, ..work };
+    let changing = server.controller.change();
+    assert!(matches!(server.controller.work_for_api(&work), Err(NotAltered::NotNow)));
+    drop(changing);
+    assert!(server.controller.work_for_api(&work).is_ok());
+}
+
+#[test]
+fn lines_without_the_file() {
+    let path = Path::new("/p/made-zones/a.zone");
+    let lines = ["/p/made-zones/a.zone:3:1: CNAME beside A", "zone a. has no NS"].map(str::to_owned);
+    assert_eq!(words_of(&lines, path), "CNAME beside A; zone a. has no NS");
+}

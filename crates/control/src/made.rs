@@ -1,0 +1,301 @@
+//! Zones that are made over the HTTP API: which there are, and what is kept of each beside its data.
+//!
+//! ```text
+//! made               in the folder of packs: a line a zone, appended and synced. The line is the commit    file, line
+//! made-zones/NAME    its first version, as a text that the server writes once                              text
+//! packs, log         what became of it since, as of any zone that changes in place
+//! ```
+//!
+//! A zone that is made is served as one of the settings would be, from its text and by the rules of a template; that it is there is known from its line. So a text without a line is of a zone
+//! that was never answered for, or that is gone: a start removes it ([`settle`]). Who makes and removes is `api::make`; design: `docs/design/api.md` 4.
+
+mod file;
+mod line;
+mod settle;
+pub(crate) mod text;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use api::frame::{Fields, Kind};
+use change::SerialStyle;
+use sync::Mutex;
+use wire::{Name, NameBuf};
+
+use crate::controller::Controller;
+use crate::packs::PackFolder;
+use crate::pattern::file_text;
+use crate::sources::SourceId;
+use file::{MadeFile, NotKept};
+
+/// The folder of their texts, beside the packs.
+const TEXTS: &str = "made-zones";
+
+/// Behind the name of a zone in that of its text.
+const SUFFIX: &str = ".zone";
+
+/// Octets of the name of a text: more no file system has.
+const FILE_NAME_OCTETS_MAX: usize = 255;
+
+/// Zones that are gone of which it is known: others of their names begin above their serials, as long as secondaries may have them.
+const GONE_MAX: usize = 65_536;
+
+/// How long that is known.
+const GONE_SECONDS: u64 = 30 * 86_400;
+
+/// What is kept of a zone beside its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MadeZone {
+    pub(crate) kind: Kind,
+    /// As it was sent, which is told again.
+    pub(crate) soa_edit_api: Box<str>,
+    pub(crate) soa_edit: Box<str>,
+    pub(crate) account: Box<str>,
+    pub(crate) api_rectify: bool,
+    /// The name of the key that made it.
+    pub(crate) by: Box<str>,
+}
+
+impl MadeZone {
+    /// One that is new: what a client does not say is as PowerDNS has it.
+    pub(crate) fn new(fields: &Fields<'_>, by: &str) -> MadeZone {
+        let text = |field: Option<&str>, usual: &str| field.unwrap_or(usual).into();
+        MadeZone {
+            kind: fields.kind.unwrap_or(Kind::Native),
+            soa_edit_api: text(fields.soa_edit_api, "DEFAULT"),
+            soa_edit: text(fields.soa_edit, ""),
+            account: text(fields.account, ""),
+            api_rectify: fields.api_rectify.unwrap_or(false),
+            by: by.into(),
+        }
+    }
+
+    /// The same with other fields: those that are not given stay.
+    pub(crate) fn with(&self, fields: &Fields<'_>) -> MadeZone {
+        let text = |field: Option<&str>, old: &str| field.unwrap_or(old).into();
+        MadeZone {
+            kind: fields.kind.unwrap_or(self.kind),
+            soa_edit_api: text(fields.soa_edit_api, &self.soa_edit_api),
+            soa_edit: text(fields.soa_edit, &self.soa_edit),
+            account: text(fields.account, &self.account),
+            api_rectify: fields.api_rectify.unwrap_or(self.api_rectify),
+            by: self.by.clone(),
+        }
+    }
+
+    /// How its serial goes on when it is changed over the API. Data never change under one serial here, whatever was asked for.
+    pub(crate) fn serial_style(&self) -> SerialStyle {
+        match self.soa_edit_api.to_ascii_uppercase().as_str() {
+            "" | "OFF" | "INCREASE" => SerialStyle::Increment,
+            "EPOCH" => SerialStyle::UnixTime,
+            _ => SerialStyle::Date,
+        }
+    }
+}
+
+/// A zone that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Gone {
+    /// The serial that it had last.
+    serial: u32,
+    /// When, in seconds since 1970.
+    time: u64,
+}
+
+/// Zones that are made, as other threads see them.
+pub(crate) struct Made {
+    state: Mutex<State>,
+}
+
+/// What there is.
+#[derive(Default)]
+struct State {
+    /// By name in lower case.
+    zones: HashMap<NameBuf, MadeZone>,
+    /// The same of those that are gone.
+    gone: HashMap<NameBuf, Gone>,
+    file: MadeFile,
+    /// Whether the file was read without a fault.
+    is_read: bool,
+    /// Why no zone is made or removed.
+    problem: Option<String>,
+    /// Where such zones come from, by the settings now.
+    source: Option<SourceId>,
+}
+
+/// Why nothing is kept of what was to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unkept {
+    /// It is as it was.
+    NotNow,
+    /// A start may find it either way.
+    Unknown,
+}
+
+impl Made {
+    pub(crate) fn new() -> Made {
+        Made { state: Mutex::named("made zones", State::default()) }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.state.lock().zones.len()
+    }
+
+    /// What is kept of a zone; `None`: it is none of these.
+    pub(crate) fn of(&self, name: &Name) -> Option<MadeZone> {
+        let state = self.state.lock();
+        (!state.zones.is_empty()).then(|| state.zones.get(&name.to_lowercase()).cloned()).flatten()
+    }
+
+    /// Whether a zone is one of these.
+    pub(crate) fn has(&self, name: &Name) -> bool {
+        let state = self.state.lock();
+        !state.zones.is_empty() && state.zones.contains_key(&name.to_lowercase())
+    }
+
+    /// How the serial of a zone goes on; `None`: it is none of these.
+    pub(crate) fn serial_style(&self, name: &Name) -> Option<SerialStyle> {
+        let state = self.state.lock();
+        (!state.zones.is_empty())
+            .then(|| state.zones.get(&name.to_lowercase()))
+            .flatten()
+            .map(MadeZone::serial_style)
+    }
+
+    /// The serial that a zone of this name has to begin above.
+    pub(crate) fn floor(&self, name: &Name) -> Option<u32> {
+        self.state.lock().gone.get(&name.to_lowercase()).map(|gone| gone.serial)
+    }
+
+    /// Why no zone is made or removed, if that is so.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.state.lock().problem.clone()
+    }
+
+    /// What is wrong with what is kept, as lines.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let state = self.state.lock();
+        let not_whole =
+            state.problem.iter().map(|line| format!("{line}; no zone is made or removed over the API"));
+        let not_kept = state.file.problem.clone();
+        let no_rules = (state.source.is_none() && !state.zones.is_empty() && state.is_read).then(|| {
+            "[api] template: zones that were made over the API have no rules: none is changed or made"
+                .to_owned()
+        });
+        not_whole.chain(not_kept).chain(no_rules).collect()
+    }
+
+    /// Where such zones come from; `None`: the settings have no template for them.
+    pub(crate) fn source(&self) -> Option<SourceId> {
+        self.state.lock().source
+    }
+
+    /// Sees to it that there is a list of zones before there is a text of one.
+    pub(crate) fn begin(&self, folder: &PackFolder) -> Result<(), Unkept> {
+        let mut state = self.state.lock();
+        let begun = state.file.begin(folder.path());
+        let is_begun = begun.is_ok();
+        if let Err(problem) = begun {
+            state.note(Some(problem));
+        }
+        if is_begun { Ok(()) } else { Err(Unkept::NotNow) }
+    }
+
+    /// Keeps that a zone is there from now on, or is another one; durable once this returns.
+    pub(crate) fn keep(&self, folder: &PackFolder, name: &Name, zone: MadeZone) -> Result<(), Unkept> {
+        let mut state = self.state.lock();
+        let lower = name.to_lowercase();
+        let mark = if state.zones.contains_key(&lower) { line::SET } else { line::MADE };
+        state.append(folder, &line::of_zone(mark, &lower, &zone))?;
+        state.gone.remove(&lower);
+        state.zones.insert(lower, zone);
+        Ok(())
+    }
+
+    /// Keeps that a zone is there no more; durable once this returns. `serial`: that it had last; `time`: now, in seconds since 1970.
+    pub(crate) fn strike(
+        &self,
+        folder: &PackFolder,
+        name: &Name,
+        serial: u32,
+        time: u64,
+    ) -> Result<(), Unkept> {
+        let mut state = self.state.lock();
+        let (lower, gone) = (name.to_lowercase(), Gone { serial, time });
+        state.append(folder, &line::of_gone(&lower, gone))?;
+        state.zones.remove(&lower);
+        state.gone.insert(lower, gone);
+        Ok(())
+    }
+}
+
+impl State {
+    fn append(&mut self, folder: &PackFolder, line: &str) -> Result<(), Unkept> {
+        let now = crate::expiry::now();
+        if self.file.is_due(self.zones.len() + self.gone.len()) {
+            self.forget_old(now);
+            self.write_anew(folder)?;
+        }
+        match self.file.append(folder.path(), line) {
+            Ok(()) => {
+                self.note(None);
+                Ok(())
+            }
+            Err(problem) => {
+                // What of the line is there must not be: else a start believes it.
+                let is_as_it_was = self.write_anew(folder).is_ok();
+                self.note(Some(problem));
+                Err(if is_as_it_was { Unkept::NotNow } else { Unkept::Unknown })
+            }
+        }
+    }
+
+    /// Writes all that there is. The error: what the file has is what it had before.
+    fn write_anew(&mut self, folder: &PackFolder) -> Result<(), Unkept> {
+        let zones = self.zones.iter().map(|(name, zone)| line::of_zone(line::MADE, name, zone));
+        let gone = self.gone.iter().map(|(name, gone)| line::of_gone(name, *gone));
+        self.file.write_anew(folder.path(), zones.chain(gone)).map_err(|NotKept(problem)| {
+            self.note(Some(problem));
+            Unkept::NotNow
+        })
+    }
+
+    /// Says what is wrong with the file, once, and that it is not any more.
+    fn note(&mut self, problem: Option<String>) {
+        match &problem {
+            Some(line) if self.file.problem.is_none() => {
+                tracing::error!("{line}; no zone is made or removed over the API until that can be written");
+            }
+            None if self.file.problem.is_some() => {
+                tracing::info!("zones are made and removed over the API again")
+            }
+            _ => {}
+        }
+        self.file.problem = problem;
+    }
+
+    /// Forgets zones that are gone for long, and the oldest where they are too many.
+    fn forget_old(&mut self, now: u64) {
+        self.gone.retain(|_, gone| now.saturating_sub(gone.time) < GONE_SECONDS);
+        if self.gone.len() > GONE_MAX {
+            let mut times: Vec<u64> = self.gone.values().map(|gone| gone.time).collect();
+            times.sort_unstable();
+            let first = times[times.len() - GONE_MAX];
+            self.gone.retain(|_, gone| gone.time >= first);
+        }
+    }
+}
+
+impl Controller {
+    /// The text of a zone that is made: its first version. `None`: there is no folder, or its name is too long for a file.
+    pub(crate) fn made_text(&self, name: &Name) -> Option<PathBuf> {
+        let file = format!("{}{SUFFIX}", file_text(name));
+        (file.len() <= FILE_NAME_OCTETS_MAX).then_some(())?;
+        Some(self.folder()?.path().join(TEXTS).join(file))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

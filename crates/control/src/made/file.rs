@@ -1,0 +1,166 @@
+//! The file `made` in the folder of packs: appended to and synced, so that each of its lines is a commit.
+//!
+//! Half a line at its end is one that nobody was told of: the file is written anew without it before the next. So it is when more than half of its lines are old. Any other line that is
+//! damaged is damage of the disk: then nothing is written, so that nothing is lost that could be mended.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use super::line::{self, HEAD, Line};
+use crate::text::cannot;
+
+pub(super) const NAME: &str = "made";
+const TEMPORARY: &str = ".made.tmp";
+/// Lines that may be old in any case: a short file is not worth writing anew.
+const OLD_LINES_MIN: usize = 1_024;
+/// Octets of lines that are put together before they are written.
+const BUFFER_OCTETS: usize = 1 << 16;
+/// Octets of a line: a name with each octet escaped, and four texts of forty, each octet as three.
+const LINE_OCTETS_MAX: u64 = 4_096;
+
+/// What could not be written, in words.
+pub(super) struct NotKept(pub(super) String);
+
+/// The file, as it is written.
+#[derive(Default)]
+pub(super) struct MadeFile {
+    /// Open since the first line that this process wrote.
+    file: Option<File>,
+    lines: usize,
+    /// Whether it must be written anew, as it has what it should not.
+    is_torn: bool,
+    /// Whether there was none.
+    pub(super) is_missing: bool,
+    /// Why it could not be written last.
+    pub(super) problem: Option<String>,
+}
+
+impl MadeFile {
+    /// Gives each line of the file in `folder` to `each`. The error: it cannot be read, or has damage, in words.
+    pub(super) fn read(folder: &Path, mut each: impl FnMut(Line)) -> Result<MadeFile, String> {
+        let path = folder.join(NAME);
+        let fault = |text: &str| format!("{}: {text}", path.display());
+        let mut read = MadeFile::default();
+        let mut reader = match File::open(&path) {
+            Ok(file) => BufReader::with_capacity(BUFFER_OCTETS, file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                read.is_missing = true;
+                return Ok(read);
+            }
+            Err(error) => return Err(fault(&cannot("read", &error))),
+        };
+        let mut text = Vec::new();
+        loop {
+            text.clear();
+            let octets = (&mut reader).take(LINE_OCTETS_MAX).read_until(b'\n', &mut text);
+            if octets.map_err(|error| fault(&cannot("read", &error)))? == 0 {
+                return Ok(read);
+            }
+            let is_first = read.lines == 0;
+            read.lines += 1;
+            let known = std::str::from_utf8(&text).ok();
+            if is_first && known == Some(HEAD) {
+                continue;
+            }
+            let is_last = text.last() != Some(&b'\n') && text.len() < LINE_OCTETS_MAX as usize;
+            if is_last && (!is_first || known.is_some_and(|text| HEAD.starts_with(text))) {
+                // Nobody was told of it.
+                read.is_torn = true;
+                return Ok(read);
+            }
+            if is_first {
+                return Err(fault("is none of this program's, or of a later version: restore it"));
+            }
+            match known.and_then(|text| line::read(text.strip_suffix('\n')?)) {
+                Some(line) => each(line),
+                None => {
+                    let number = read.lines;
+                    return Err(fault(&format!(
+                        "line {number} is damaged: restore the file, or take that line out"
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Whether it is to be written anew. `count`: how many lines would be in it.
+    pub(super) fn is_due(&self, count: usize) -> bool {
+        self.is_torn || self.lines > 2 * count + OLD_LINES_MIN
+    }
+
+    /// Appends a whole line and syncs it. The error: why not; part of it may be there.
+    pub(super) fn append(&mut self, folder: &Path, line: &str) -> Result<(), String> {
+        self.try_append(folder, line).map_err(|error| {
+            self.is_torn = true;
+            format!("{}: {}", folder.join(NAME).display(), cannot("write", &error))
+        })
+    }
+
+    fn try_append(&mut self, folder: &Path, line: &str) -> io::Result<()> {
+        let file = self.open(folder)?;
+        file.write_all(line.as_bytes())?;
+        file.sync_data()?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// Sees to it that there is a file, durable with its name: texts without one are of a file that was lost.
+    pub(super) fn begin(&mut self, folder: &Path) -> Result<(), String> {
+        let opened = self.open(folder).map(drop);
+        opened.map_err(|error| format!("{}: {}", folder.join(NAME).display(), cannot("write", &error)))
+    }
+
+    fn open(&mut self, folder: &Path) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            let mut file = OpenOptions::new().create(true).append(true).open(folder.join(NAME))?;
+            if file.metadata()?.len() == 0 {
+                file.write_all(HEAD.as_bytes())?;
+                file.sync_all()?;
+                File::open(folder)?.sync_all()?;
+                self.lines = 1;
+            }
+            self.file = Some(file);
+        }
+        self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Writes all lines into a file that takes the place of the old one.
+    pub(super) fn write_anew(
+        &mut self,
+        folder: &Path,
+        lines: impl Iterator<Item = String>,
+    ) -> Result<(), NotKept> {
+        let temporary = folder.join(TEMPORARY);
+        match write_all(folder, &temporary, lines) {
+            Ok(lines) => {
+                (self.file, self.lines, self.is_torn) = (None, lines, false);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = fs::remove_file(&temporary);
+                self.is_torn = true;
+                Err(NotKept(format!("{}: {}", folder.join(NAME).display(), cannot("write", &error))))
+            }
+        }
+    }
+}
+
+/// Writes the whole file; says how many lines it has.
+fn write_all(folder: &Path, temporary: &Path, lines: impl Iterator<Item = String>) -> io::Result<usize> {
+    let mut file = File::create(temporary)?;
+    let (mut count, mut buffer) = (1, String::from(HEAD));
+    for line in lines {
+        buffer.push_str(&line);
+        count += 1;
+        if buffer.len() >= BUFFER_OCTETS {
+            file.write_all(buffer.as_bytes())?;
+            buffer.clear();
+        }
+    }
+    file.write_all(buffer.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(temporary, folder.join(NAME))?;
+    File::open(folder)?.sync_all()?;
+    Ok(count)
+}

@@ -1,0 +1,154 @@
+//! After a start or other settings: zones that are made, beside what settings and commands want.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+
+use wire::{Name, NameBuf};
+
+use super::file::{MadeFile, NAME as FILE};
+use super::line::Line;
+use super::{SUFFIX, State, TEXTS};
+use crate::controller::{Changing, Controller};
+use crate::packs::PackFolder;
+use crate::pattern::Pattern;
+use crate::sources::{Allowed, SourceId};
+use crate::text::count;
+use crate::wanted::{Unread, WantedZones, name_of_file};
+
+/// Zones of one name by two owners that are told by name: who has more has the same mistake in all.
+const CLASHES_TOLD_MAX: usize = 20;
+
+impl Controller {
+    /// Adds the zones that were made to what settings and commands want. Lines: why that cannot be done as it should, and whose zones others want too, which they do not get.
+    pub(crate) fn settle_made(
+        &self,
+        changing: &Changing,
+        wanted: &mut WantedZones,
+    ) -> (Option<String>, Vec<String>) {
+        let Some(folder) = self.folder() else { return (None, Vec::new()) };
+        let terms = changing.settings.made_terms().ok().flatten();
+        let pattern = Pattern::in_folder(&folder.path().join(TEXTS), &format!("{{name}}{SUFFIX}"));
+        let mut locked = self.made.state.lock();
+        let state = &mut *locked;
+        if !state.is_read {
+            state.read(folder);
+        }
+        // Numbered though there may be no zone yet: its rules have their group then.
+        state.source = terms.as_ref().map(|terms| {
+            let allowed = wanted.sources.allowed(&terms.rules);
+            wanted.sources.pattern(&pattern, allowed)
+        });
+        let clashes = take_from(wanted, state);
+        clashes.iter().for_each(|line| tracing::warn!("{line}"));
+        let fault = state.problem.clone().or_else(|| {
+            (state.source.is_none() && !state.zones.is_empty()).then(|| {
+                let zones = count(state.zones.len(), "zone");
+                format!("[api] template: expected the one of {zones} made over the API, found none")
+            })
+        });
+        let fault = fault.map(|line| {
+            tracing::error!("{line}; zones that were made stay as they were");
+            let (allowed, told) =
+                (Allowed::default(), format!("{line}; zones that were made stay as they were"));
+            wanted.unread.push(Unread { pattern, allowed, folder: None, line });
+            told
+        });
+        if let Some(source) = state.source {
+            state.zones.keys().for_each(|name| wanted.push(name, source));
+        }
+        (fault, clashes)
+    }
+
+    /// Adds the names of zones that are made to those that settings and commands want, where nothing but names is looked at.
+    pub(crate) fn add_names_of_made(&self, wanted: &mut WantedZones) {
+        let state = self.made.state.lock();
+        drop(take_from(wanted, &state));
+        state.zones.keys().for_each(|name| wanted.push(name, SourceId::UNKNOWN));
+    }
+}
+
+/// Takes the zones that are made from who wants them too; says whose they are.
+fn take_from(wanted: &mut WantedZones, state: &State) -> Vec<String> {
+    let mut clashes: Vec<NameBuf> = Vec::new();
+    if state.zones.is_empty() {
+        return Vec::new();
+    }
+    wanted.retain(|name: &Name| {
+        let lower = name.to_lowercase();
+        let is_made = state.zones.contains_key(&lower);
+        if is_made {
+            clashes.push(lower);
+        }
+        !is_made
+    });
+    let more = clashes.len().saturating_sub(CLASHES_TOLD_MAX);
+    let line = |name: &NameBuf| {
+        format!(
+            "zone {name}: was made over the API, and stays that; what the settings say of it waits until it is removed there (DELETE)"
+        )
+    };
+    let mut lines: Vec<String> = clashes.iter().take(CLASHES_TOLD_MAX).map(line).collect();
+    if more > 0 {
+        lines.push(format!("so it is with {more} zones more"));
+    }
+    lines
+}
+
+impl State {
+    /// Takes what the file has. With a fault there is what stands before it, and nothing is made or removed.
+    pub(super) fn read(&mut self, folder: &PackFolder) {
+        let (mut zones, mut gone) = (HashMap::new(), HashMap::new());
+        let read = MadeFile::read(folder.path(), |line| match line {
+            Line::Zone(name, zone) => {
+                gone.remove(&name);
+                zones.insert(name, zone);
+            }
+            Line::Gone(name, serial) => {
+                zones.remove(&name);
+                gone.insert(name, serial);
+            }
+        });
+        (self.zones, self.gone) = (zones, gone);
+        match read {
+            Ok(file) if file.is_missing && texts_in(folder).next().is_some() => {
+                self.problem = Some(format!(
+                    "{0}/{FILE}: expected the list of zones made over the API, whose texts are in {0}/{TEXTS}, found none: restore it, or take these away",
+                    folder.path().display()
+                ));
+            }
+            Ok(file) => {
+                (self.file, self.is_read, self.problem) = (file, true, None);
+                self.remove_others(folder);
+                if !self.zones.is_empty() {
+                    let zones = self.zones.len();
+                    tracing::info!(zones, "{} made over the API", count(zones, "zone"));
+                }
+            }
+            Err(line) => self.problem = Some(line),
+        }
+    }
+
+    /// Removes texts of zones that there are not: of those that came to nothing, or are gone. Each lies in its folder for no other reason.
+    fn remove_others(&self, folder: &PackFolder) {
+        if !folder.is_writable() {
+            return;
+        }
+        for (name, path) in texts_in(folder) {
+            if !self.zones.contains_key(&name) {
+                // What stays is looked at by the next start.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// The texts in their folder, and whose they are, in lower case.
+fn texts_in(folder: &PackFolder) -> impl Iterator<Item = (NameBuf, PathBuf)> {
+    let entries = fs::read_dir(folder.path().join(TEXTS)).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let file = entry.file_name();
+        let (name, _) = name_of_file(&file, &format!("{{name}}{SUFFIX}"))?.ok()?;
+        Some((name.to_lowercase(), entry.path()))
+    })
+}

@@ -1,0 +1,251 @@
+//! What is kept of zones that are made, and who has a zone that two want.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::controller::Overrides;
+use crate::progress::Progress;
+use crate::serve::all_wanted;
+use crate::settings::Settings;
+
+const TEMPLATE: &str = "[api]\ntemplate = \"hosted\"\nzones = [\"*.test.\"]\n[[template]]\nname = \"hosted\"\nupdate-policy = \"p\"\n\
+     [[update-policy]]\nname = \"p\"\nrules = [\"grant * zonesub\"]\n";
+
+fn name(text: &str) -> NameBuf {
+    text.parse().unwrap()
+}
+
+fn zone(account: &str) -> MadeZone {
+    MadeZone::new(&Fields { account: Some(account), ..Fields::default() }, "acme")
+}
+
+fn folder(path: &Path) -> PackFolder {
+    PackFolder::open(path).unwrap()
+}
+
+/// What a start finds.
+fn read(path: &Path) -> State {
+    let mut state = State::default();
+    state.read(&folder(path));
+    state
+}
+
+#[test]
+fn what_is_kept_is_there_after_a_start() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path();
+    let made = Made::new();
+    for text in ["a.test.", "B.test.", "c.test."] {
+        made.keep(&folder(path), &name(text), zone("")).unwrap();
+    }
+    made.keep(&folder(path), &name("a.test."), zone("ours")).unwrap();
+    made.strike(&folder(path), &name("b.TEST."), 7, 1).unwrap();
+    let state = read(path);
+    assert!(state.is_read && state.problem.is_none());
+    assert_eq!(state.zones.len(), 2);
+    assert_eq!(state.zones[&name("a.test.")], zone("ours"));
+    assert_eq!(state.gone[&name("b.test.")].serial, 7);
+    // One that comes again is there again.
+    made.keep(&folder(path), &name("b.test."), zone("")).unwrap();
+    assert_eq!((made.count(), made.floor(&name("b.test."))), (3, None));
+    assert_eq!(read(path).zones.len(), 3);
+}
+
+/// Half a line is of nobody who was told, wherever it was cut off; what was told before it is there.
+#[test]
+fn half_a_line_is_none() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path();
+    let made = Made::new();
+    made.keep(&folder(path), &name("a.test."), zone("")).unwrap();
+    let whole = fs::read(path.join("made")).unwrap();
+    made.keep(&folder(path), &name("b.test."), zone("")).unwrap();
+    let both = fs::read(path.join("made")).unwrap();
+    for length in whole.len()..both.len() {
+        fs::write(path.join("made"), &both[..length]).unwrap();
+        let state = read(path);
+        assert!(state.problem.is_none() && state.zones.len() == 1, "{length}");
+        // The next line stands behind the last whole one.
+        let again = Made { state: Mutex::new(state) };
+        again.keep(&folder(path), &name("c.test."), zone("")).unwrap();
+        let zones = read(path).zones;
+        assert!(zones.len() == 2 && zones.contains_key(&name("c.test.")), "{length}");
+    }
+    // So with the first line.
+    for length in 0..line::HEAD.len() {
+        fs::write(path.join("made"), &line::HEAD[..length]).unwrap();
+        let again = Made { state: Mutex::new(read(path)) };
+        again.keep(&folder(path), &name("c.test."), zone("")).unwrap();
+        assert_eq!(read(path).zones.len(), 1, "{length}");
+    }
+}
+
+/// Damage of the disk is for people to mend: nothing is written over it.
+#[test]
+fn damage_is_left_as_it_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path();
+    let made = Made::new();
+    for text in ["a.test.", "b.test.", "c.test."] {
+        made.keep(&folder(path), &name(text), zone("")).unwrap();
+    }
+    let text = fs::read_to_string(path.join("made")).unwrap();
+    for damaged in [text.replace("b.test", "x.test"), text.replace("made 1", "made 2"), "other\n".to_owned()]
+    {
+        fs::write(path.join("made"), &damaged).unwrap();
+        let state = read(path);
+        assert!(!state.is_read && state.problem.is_some(), "{damaged}");
+        assert!(state.zones.len() <= 1);
+        assert_eq!(fs::read_to_string(path.join("made")).unwrap(), damaged);
+    }
+    // Once it is mended it is read.
+    fs::write(path.join("made"), &text).unwrap();
+    assert_eq!(read(path).zones.len(), 3);
+}
+
+#[test]
+fn the_file_stays_short() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = folder(scratch.path());
+    let made = Made::new();
+    for number in 0..2_500 {
+        made.keep(&folder, &name("a.test."), zone(&number.to_string())).unwrap();
+    }
+    let text = fs::read_to_string(scratch.path().join("made")).unwrap();
+    assert!(text.lines().count() < 1_100, "{}", text.lines().count());
+    drop(folder);
+    assert_eq!(&*read(scratch.path()).zones[&name("a.test.")].account, "2499");
+}
+
+/// A line that cannot be written is none, and neither is the zone.
+#[test]
+fn what_cannot_be_written_is_not_kept() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = folder(scratch.path());
+    let made = Made::new();
+    fs::create_dir(scratch.path().join("made")).unwrap();
+    let kept = made.keep(&folder, &name("a.test."), zone(""));
+    // A folder can be neither written nor replaced, so that nobody knows.
+    assert_eq!((kept, made.count()), (Err(Unkept::Unknown), 0));
+    assert!(!made.problems().is_empty());
+    fs::remove_dir(scratch.path().join("made")).unwrap();
+    made.keep(&folder, &name("a.test."), zone("")).unwrap();
+    assert!(made.state.lock().file.problem.is_none());
+}
+
+#[test]
+fn old_ones_that_are_gone_are_forgotten() {
+    let mut state = State::default();
+    let now = 100 * GONE_SECONDS;
+    let gone = |time| Gone { serial: 1, time };
+    state.gone.insert(name("old.test."), gone(now - GONE_SECONDS));
+    state.gone.insert(name("new.test."), gone(now - 1));
+    state.forget_old(now);
+    assert!(state.gone.len() == 1 && state.gone.contains_key(&name("new.test.")));
+    for number in 0..GONE_MAX {
+        state.gone.insert(name(&format!("{number}.test.")), gone(now));
+    }
+    state.forget_old(now);
+    assert!(state.gone.len() == GONE_MAX && !state.gone.contains_key(&name("new.test.")));
+}
+
+/// A controller with these zones made before its start, and what is wanted of it by the settings.
+fn wanted(scratch: &Path, made: &[&str], more: &str) -> (Vec<String>, Option<String>, Vec<String>, usize) {
+    let packs = scratch.join("packs");
+    let kept = Made::new();
+    for text in made {
+        kept.keep(&folder(&packs), &name(text), zone("")).unwrap();
+    }
+    let text = format!("[server]\npack-directory = \"packs\"\n{more}");
+    let settings = Settings::parse(&scratch.join("zonda.toml"), &text).unwrap();
+    let controller = Controller::new(settings, Overrides::default()).unwrap();
+    let changing = controller.change();
+    let mut wanted = all_wanted(&changing.settings, &controller.overrides, &Progress::default()).unwrap();
+    let (fault, clashes) = controller.settle_made(&changing, &mut wanted);
+    let said = |(name, id)| format!("{name} {}", wanted.sources.get(id, name).unwrap());
+    let mut zones: Vec<String> =
+        wanted.iter().map(said).map(|text| text.replace(&format!("{}/", scratch.display()), "")).collect();
+    zones.sort();
+    (zones, fault, clashes, wanted.unread.len())
+}
+
+#[test]
+fn who_was_first_keeps_a_zone() {
+    let scratch = tempfile::tempdir().unwrap();
+    let more = format!(
+        "{TEMPLATE}[[zone]]\nname = \"B.test.\"\nfile = \"b\"\n[[zone]]\nname = \"c.test.\"\nfile = \"c\"\n"
+    );
+    let (zones, fault, clashes, unread) = wanted(scratch.path(), &["a.test.", "b.test."], &more);
+    assert_eq!(
+        zones,
+        ["a.test. packs/made-zones/a.test.zone", "b.test. packs/made-zones/b.test.zone", "c.test. c"]
+    );
+    assert!(fault.is_none() && unread == 0);
+    assert!(
+        clashes.len() == 1 && clashes[0].contains("b.test.") && clashes[0].contains("API"),
+        "{clashes:?}"
+    );
+}
+
+/// Without their template it is not known who may see them: they stay as they were, and their owners.
+#[test]
+fn without_a_template_nothing_of_them_changes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (zones, fault, _, unread) =
+        wanted(scratch.path(), &["a.test."], "[[zone]]\nname = \"c.test.\"\nfile = \"c\"\n");
+    assert_eq!(zones, ["c.test. c"]);
+    assert!(unread == 1 && fault.as_ref().is_some_and(|line| line.contains("template")), "{fault:?}");
+    // None was made: nothing is missing.
+    let (_, fault, _, unread) = wanted(tempfile::tempdir().unwrap().path(), &[], "");
+    assert!(fault.is_none() && unread == 0);
+}
+
+/// What lies in the folder of texts without a line is of a zone that came to nothing, or is gone.
+#[test]
+fn texts_of_nobody_are_removed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path();
+    Made::new().keep(&folder(path), &name("a.test."), zone("")).unwrap();
+    fs::create_dir(path.join(TEXTS)).unwrap();
+    for file in ["a.test.zone", "b.test.zone", ".new", "README"] {
+        fs::write(path.join(TEXTS).join(file), "").unwrap();
+    }
+    drop(read(path));
+    let mut left: Vec<_> = fs::read_dir(path.join(TEXTS))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, [".new", "README", "a.test.zone"]);
+}
+
+/// Where the list was lost, as by a backup without it, nothing is taken for gone.
+#[test]
+fn a_lost_list_is_no_empty_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path();
+    fs::create_dir(path.join(TEXTS)).unwrap();
+    assert!(read(path).problem.is_none());
+    fs::write(path.join(TEXTS).join("a.test.zone"), "").unwrap();
+    let state = read(path);
+    assert!(!state.is_read && state.problem.is_some_and(|line| line.contains("restore")));
+    assert!(path.join(TEXTS).join("a.test.zone").exists());
+}
+
+#[test]
+fn serials_go_on_as_asked_for() {
+    let style = |text: &str| {
+        MadeZone::new(&Fields { soa_edit_api: Some(text), ..Fields::default() }, "k").serial_style()
+    };
+    assert_eq!(["", "off", "INCREASE"].map(style), [SerialStyle::Increment; 3]);
+    assert_eq!(
+        ["EPOCH", "DEFAULT", "INCEPTION-INCREMENT"].map(style),
+        [SerialStyle::UnixTime, SerialStyle::Date, SerialStyle::Date]
+    );
+    // What is not given stays, and what is given empty is empty.
+    let before = zone("ours");
+    let set = before.with(&Fields { soa_edit_api: Some(""), kind: Some(Kind::Master), ..Fields::default() });
+    assert_eq!((&*set.account, &*set.soa_edit_api, set.kind), ("ours", "", Kind::Master));
+    assert_eq!(before.with(&Fields::default()), before);
+}
