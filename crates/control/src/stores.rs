@@ -136,6 +136,8 @@ struct About {
     misnamed_before: Option<(u32, String)>,
     /// What of zones that are served is not, in words.
     without: HashMap<NameBuf, String>,
+    /// Zones of which all was asked for, as what had changed did not fit.
+    unled: HashSet<NameBuf>,
     /// Zones that are not in it any more, and are served.
     gone: HashSet<NameBuf>,
     /// Zones of which it has an older version than is served, or another one of that serial, and since when.
@@ -324,6 +326,7 @@ impl About {
             misnamed => self.misnamed_before = Some(misnamed),
         }
         self.without.clear();
+        self.unled.clear();
         self.gone.clear();
         self.back.clear();
         self.waits = false;

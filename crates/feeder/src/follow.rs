@@ -221,7 +221,7 @@ impl Follow {
             let next: Vec<Next> = self.due.iter().take(room).map(|name| self.next(name)).collect();
             moment.prepare(&next)?;
             for _ in next {
-                if !self.has_room() {
+                if !self.has_room() || moment.is_over() {
                     return Ok(());
                 }
                 let Some(name) = self.due.pop_front() else { return Ok(()) };

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use store::powerdns::{Audit, Client, Fault, Look as List, Rules, Seen, Tables, Unknown, mark};
+use store::powerdns::{Audit, Client, Fault, Look as List, Mark, Rules, Seen, Tables, Unknown, mark};
 use store::source::{self, Found, Moment, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
 use wire::NameBuf;
@@ -39,6 +39,8 @@ const SUSPECT: Duration = Duration::from_secs(5);
 /// Zones of which rows are others, and that wait for that: more of them are somebody's mistake, and are found in the next round.
 const SUSPECTS_MAX: usize = 10_000;
 
+/// Records of a zone: more have no room in the memory of this process, and would end it again and again. A million takes some 300 MiB of 512.
+const RECORDS_MAX: u64 = 1_000_000;
 /// Faults that pass by themselves, as somebody opens or closes the file at that moment, are said after so long.
 const PASSING: Duration = Duration::from_secs(5);
 
@@ -52,6 +54,9 @@ pub(crate) trait Opener {
 
     /// Opens it. `beat` is called while statements are at work.
     fn open(&mut self, beat: &SharedBeat) -> Result<Self::Client, store::Fault>;
+
+    /// Whether it may not have heard yet of zones that others have.
+    fn is_replica(&self, client: &Self::Client) -> bool;
 
     /// Whether it is not the one any more that was opened.
     fn is_another(&mut self) -> bool;
@@ -75,17 +80,29 @@ pub(crate) struct PowerDns<O: Opener> {
     /// `None`: somebody has opened a file that was read without locks, so that it is to be opened anew.
     tables: Option<Tables<O::Client>>,
     identity: String,
+    is_replica: bool,
     rules: Rules,
+    /// These in words: what is served by other ones is another version.
+    ruled: String,
     beat: SharedBeat,
     list: List,
     audit: Audit,
     /// Zones whose rows are others than they were, with the serial that they had, and since when.
     suspects: HashMap<NameBuf, (u32, Instant)>,
+    /// Zones that were found to be others, and are to be handed over.
+    found: Vec<NameBuf>,
+    /// Why zones are not served, as far as the list says it: until that has another row of them.
+    hindered: HashMap<NameBuf, String>,
+    /// Zones that have changed each time that they were read, since when.
+    moving: HashMap<NameBuf, Instant>,
     /// Zones of which it was said that some rows of them are not served.
     without: HashSet<String>,
     /// When it was looked last, and how long nothing is looked at.
     looked: Instant,
     pause: Duration,
+    /// The same of the rows of all zones.
+    audited: Instant,
+    audit_pause: Duration,
     /// Since when it could not be looked at, for what may pass by itself.
     failing: Option<Instant>,
 }
@@ -108,18 +125,27 @@ impl<O: Opener> PowerDns<O> {
         let identity = opener.identity(&mut client)?;
         let unknown = if tables.skips_unknown { Unknown::Skip } else { Unknown::Refuse };
         let (default_ttl, direct_dnskey) = (tables.default_ttl, tables.direct_dnskey);
+        let rules = Rules { unknown, default_ttl, direct_dnskey, records_max: RECORDS_MAX };
+        let is_replica = opener.is_replica(&client);
         Ok(PowerDns {
             opener,
             tables: Some(Tables::of(client)?),
             identity,
-            rules: Rules { unknown, default_ttl, direct_dnskey },
+            is_replica,
+            rules,
+            ruled: format!("{rules:?}"),
             beat,
             list: List::new(),
             audit: Audit::new(),
             suspects: HashMap::new(),
+            found: Vec::new(),
+            hindered: HashMap::new(),
+            moving: HashMap::new(),
             without: HashSet::new(),
             looked: Instant::now(),
             pause: Duration::ZERO,
+            audited: Instant::now(),
+            audit_pause: Duration::ZERO,
             failing: None,
         })
     }
@@ -138,6 +164,7 @@ impl<O: Opener> PowerDns<O> {
                     if self.opener.identity(&mut client)? != self.identity {
                         return Err(store::Fault::Away("another database answers".into()));
                     }
+                    self.is_replica = self.opener.is_replica(&client);
                     none.insert(Tables::of(client)?)
                 }
             };
@@ -157,26 +184,63 @@ impl<O: Opener> PowerDns<O> {
         }
     }
 
-    /// Goes on with the list, and with all rows once that is looked at. Returns zones that are others.
-    fn look_on(&mut self) -> Result<Vec<String>, store::Fault> {
-        let (began, mut zones) = (Instant::now(), Vec::new());
-        let mut each = |seen: Seen<'_>| match seen {
-            Seen::Other(listed) => zones.extend(listed.name()),
-            Seen::Gone(name) => zones.push(name.clone()),
-        };
-        let is_all =
-            self.with(|tables, list, _| list.look(tables, &mut || began.elapsed() >= LOOK_MAX.0, &mut each))?;
-        let (listed, began, mut others) = (began.elapsed(), Instant::now(), Vec::new());
-        if is_all {
-            self.with(|tables, list, audit| {
-                let mut is_late = || began.elapsed() >= LOOK_MAX.1;
-                audit.go_on(tables, list, &mut is_late, &mut |zone| others.push(zone.clone()))
-            })?;
+    /// Goes on with the list. What is found is kept until it is handed over, whatever becomes of the rest.
+    fn look_on(&mut self) -> Result<(), store::Fault> {
+        let (began, mut seen) = (Instant::now(), Vec::new());
+        let looked = self.look_until(&mut seen, &mut || began.elapsed() >= LOOK_MAX.0);
+        self.pause = PAUSE.max(LIST_SHARE * began.elapsed());
+        self.looked = Instant::now();
+        self.found.extend(seen);
+        looked.map(drop)
+    }
+
+    /// Looks at pages of the list, and says whether that was all; zones that are others are put into `seen`.
+    fn look_until(
+        &mut self,
+        seen: &mut Vec<NameBuf>,
+        is_late: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, store::Fault> {
+        let first = seen.len();
+        let looked = self.with(|tables, list, _| {
+            list.look(tables, is_late, &mut |zone| match zone {
+                Seen::Other(listed) => seen.extend(listed.name()),
+                Seen::Gone(name) => seen.push(name.clone()),
+            })
+        });
+        for zone in &seen[first..] {
+            self.hindered.remove(zone);
+            self.moving.remove(zone);
         }
-        self.pause = PAUSE.max(LIST_SHARE * listed).max(ROWS_SHARE * began.elapsed());
+        looked
+    }
+
+    /// Goes on with the rows of all zones.
+    fn audit_on(&mut self) -> Result<(), store::Fault> {
+        let (began, mut others) = (Instant::now(), Vec::new());
+        let audited = self.with(|tables, list, audit| {
+            let mut is_late = || began.elapsed() >= LOOK_MAX.1;
+            audit.go_on(tables, list, &mut is_late, &mut |zone| others.push(zone.clone()))
+        });
+        self.audit_pause = PAUSE.max(ROWS_SHARE * began.elapsed());
+        self.audited = Instant::now();
         self.suspect(others);
-        zones.extend(self.others());
-        Ok(zones.iter().map(ToString::to_string).collect())
+        audited
+    }
+
+    /// What is due by now.
+    fn look_or_audit(&mut self) -> Result<(), store::Fault> {
+        if self.looked.elapsed() >= self.pause {
+            self.look_on()?;
+        }
+        if self.audited.elapsed() >= self.audit_pause {
+            self.audit_on()?;
+        }
+        Ok(())
+    }
+
+    /// The mark of a version: of its rows, and of how they are read.
+    fn mark(&self, rows: &Mark) -> String {
+        mark::text(&mark::of_words(&[&mark::text(rows), &self.ruled]))
     }
 
     /// Notes zones whose rows are others though their serial is the same.
@@ -220,36 +284,33 @@ impl<O: Opener> Source for PowerDns<O> {
     }
 
     fn look(&mut self, _at: u64) -> Result<source::Look, store::Fault> {
-        let (mut found, mut waits) = (Found::Nothing, None);
-        if self.looked.elapsed() >= self.pause {
-            match self.look_on() {
-                Err(fault) if is_passing(&fault) => {
-                    self.pause = PAUSE;
-                    let since = *self.failing.get_or_insert_with(Instant::now);
-                    // Who writes was waited for already.
-                    let is_busy = matches!(fault, store::Fault::PowerDns(Fault::Busy));
-                    waits = (is_busy || since.elapsed() >= PASSING).then_some(fault);
-                }
-                Err(fault) => return Err(fault),
-                Ok(zones) => {
-                    self.failing = None;
-                    if !zones.is_empty() {
-                        found = Found::Zones(zones);
-                    }
-                }
+        let mut waits = None;
+        match self.look_or_audit() {
+            Ok(()) => self.failing = None,
+            Err(fault) if is_passing(&fault) => {
+                (self.looked, self.pause) = (Instant::now(), self.pause.max(PAUSE));
+                let since = *self.failing.get_or_insert_with(Instant::now);
+                // Who writes was waited for already.
+                let is_busy = matches!(fault, store::Fault::PowerDns(Fault::Busy));
+                waits = (is_busy || since.elapsed() >= PASSING).then_some(fault);
             }
-            self.looked = Instant::now();
+            Err(fault) => return Err(fault),
         }
+        let others = self.others();
+        self.found.extend(others);
+        let zones: Vec<String> = std::mem::take(&mut self.found).iter().map(ToString::to_string).collect();
+        let found = if zones.is_empty() { Found::Nothing } else { Found::Zones(zones) };
         Ok(source::Look { found, unfit: None, waits })
     }
 
     fn list(&mut self, each: &mut dyn FnMut(&Head<'_>)) -> Result<(), store::Fault> {
         // Page by page.
-        while !self.with(|tables, list, _| list.look(tables, &mut || true, &mut |_| {}))? {
+        while !self.look_until(&mut Vec::new(), &mut || true)? {
             self.beat()?;
         }
         for (zone, known) in self.list.zones() {
-            let (zone, mark) = (zone.to_string(), known.rows.as_ref().map(mark::text).unwrap_or_default());
+            let (zone, mark) =
+                (zone.to_string(), known.rows.map(|rows| self.mark(&rows)).unwrap_or_default());
             each(&Head { zone: &zone, serial: known.serial, mark: &mark, is_removed: false });
         }
         Ok(())

@@ -137,6 +137,11 @@ pub trait Moment {
         None
     }
 
+    /// Whether it is time for another moment, as each zone that is asked for takes its time.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Whether it may not have heard yet of zones that others have, as a replica.
     fn may_lag(&self) -> bool {
         false

@@ -27,6 +27,10 @@ impl Session {
     /// it differs in too much, or all of it has to be looked at.
     pub(super) fn lead(&self, whole: &Whole, serial: u32) -> Option<(Version, Change)> {
         self.terms.powerdns?;
+        // What was found before did not fit: all of it, this time.
+        if self.about(|about| about.unled.remove(&whole.zone)) == Some(true) {
+            return None;
+        }
         let (controller, zone) = (&self.controller, &whole.zone);
         if controller.digest_of(zone) != Digest::Ignore || controller.fault_of(&zone.to_lowercase()).is_some()
         {

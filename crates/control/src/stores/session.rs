@@ -319,6 +319,9 @@ impl Session {
 
     /// Notes what of a zone is not served. That is as its owner has it, and no matter of the log.
     fn without(&self, zone: NameBuf, words: String) {
+        if !self.is_ours(&zone) && self.controller.taken()(&zone) {
+            return;
+        }
         if self.about(|about| about.note_without(zone.clone(), &words)) == Some(true) {
             tracing::debug!(%zone, "zone {zone}: store {}: {words}", self.key.0);
         }

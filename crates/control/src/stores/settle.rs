@@ -135,7 +135,11 @@ impl State {
             let old = old.map(|at| before.swap_remove(at));
             let (about, generation) = match old {
                 // Rules and bounds change nothing of what is under way.
-                Some(old) if old.terms.place == terms.place && old.terms.zones == terms.zones => {
+                Some(old)
+                    if old.terms.place == terms.place
+                        && old.terms.powerdns == terms.powerdns
+                        && old.terms.zones == terms.zones =>
+                {
                     (old.about, old.generation)
                 }
                 old => {

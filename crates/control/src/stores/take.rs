@@ -72,7 +72,10 @@ impl Session {
             return self.reply(Frame::Refused(zone));
         }
         let changes = match self.try_changes(&zone, changes) {
-            Err(None) => return self.reply(Frame::Whole(zone)),
+            Err(None) => {
+                self.about(|about| about.unled.insert(zone.clone()));
+                return self.reply(Frame::Whole(zone));
+            }
             Err(Some(why)) => return self.refused(zone, why),
             Ok(changes) => changes,
         };
@@ -129,7 +132,10 @@ impl Session {
                     tracing::info!(%zone, serial, "zone {zone}: serial {serial} from store {}, was {before}", key.0);
                     Frame::Served(zone, to)
                 }
-                Err(NotTaken::DoesNotFit) => Frame::Whole(zone),
+                Err(NotTaken::DoesNotFit) => {
+                    stores.with(key, |store, _, _| store.about.unled.insert(zone.clone()));
+                    Frame::Whole(zone)
+                }
                 Err(NotTaken::NotNow) => Frame::Refused(zone),
             };
             // The feeder may be gone, and hears at its next start what is served.

@@ -35,6 +35,10 @@ impl Opener for File {
         Ok(client)
     }
 
+    fn is_replica(&self, _client: &Sqlite) -> bool {
+        false
+    }
+
     fn is_another(&mut self) -> bool {
         self.watch.is_another()
     }

@@ -33,6 +33,10 @@ impl Opener for Server {
         PowerDns::open(&self.target, self.network.statement_timeout, Box::new(move || beat.beat()))
     }
 
+    fn is_replica(&self, client: &PowerDns) -> bool {
+        client.is_replica()
+    }
+
     /// Whether another one answers is seen at each look.
     fn is_another(&mut self) -> bool {
         false

@@ -65,7 +65,7 @@ impl Bed {
 
     /// Looks at once, whatever the pause; what was found is due.
     fn look(&mut self) -> Found {
-        self.source.pause = Duration::ZERO;
+        (self.source.pause, self.source.audit_pause) = (Duration::ZERO, Duration::ZERO);
         let look = self.source.look(0).unwrap();
         assert!(look.waits.is_none() && look.unfit.is_none());
         if let Found::Zones(zones) = &look.found {
@@ -167,7 +167,7 @@ fn rows_under_the_same_serial() {
         *since -= SUSPECT;
     }
     assert_eq!(bed.look(), Found::Zones(vec!["a.test.".into()]));
-    assert_eq!(bed.push(), ["a.test. back 8"]);
+    assert_eq!(bed.push(), ["a.test. 8"], "the server says that it went back");
     // It is said once.
     assert_eq!((bed.look(), bed.source.suspects.len()), (Found::Nothing, 0));
 }
@@ -216,6 +216,48 @@ fn a_file_that_is_locked_by_then() {
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(bed.look(), Found::Zones(vec!["a.test.".into()]));
     assert_eq!(bed.push(), ["a.test. 8"]);
+}
+
+/// What was found is handed over though the rows cannot be looked at then.
+#[test]
+fn what_is_found_is_not_forgotten() {
+    let mut bed = Bed::new("DELETE", &["a.test"]);
+    bed.begin();
+    assert_eq!(bed.push(), ["a.test. 7"]);
+    bed.run(RAISED);
+    bed.source.look_on().unwrap();
+    let other = Connection::open(bed.folder.path().join("pdns.db")).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    bed.source.audit_pause = Duration::ZERO;
+    let look = bed.source.look(0).unwrap();
+    assert_eq!((look.found, look.waits.is_some()), (Found::Zones(vec!["a.test.".into()]), true));
+}
+
+/// A zone that is made anew between a look and its turn is not gone.
+#[test]
+fn a_zone_that_is_made_anew() {
+    let mut bed = Bed::new("WAL", &["a.test"]);
+    bed.begin();
+    assert_eq!(bed.push(), ["a.test. 7"]);
+    bed.run("UPDATE domains SET id = 9; UPDATE records SET domain_id = 9");
+    bed.follow.changed(&["a.test.".to_owned()]);
+    assert!(bed.push().is_empty());
+    assert_eq!(bed.look(), Found::Zones(vec!["a.test.".into()]));
+    assert_eq!(bed.push(), ["a.test. 7"]);
+}
+
+/// What is served by other rules is another version, which the server compares.
+#[test]
+fn rules_are_of_the_version() {
+    let mut bed = Bed::new("WAL", &["a.test"]);
+    bed.begin();
+    assert_eq!(bed.push(), ["a.test. 7"]);
+    bed.begin();
+    assert!(bed.push().is_empty());
+    bed.begin();
+    bed.source.ruled = "others".into();
+    bed.follow.changed(&["a.test.".to_owned()]);
+    assert_eq!(bed.push(), ["a.test. 7"]);
 }
 
 /// Nobody waits for it: it ends, and says nothing.

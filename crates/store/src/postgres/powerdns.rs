@@ -30,6 +30,8 @@ pub struct PowerDns {
     link: Link,
     /// Cluster and database, and the process of the connection.
     server: (String, i32),
+    /// Whether it is a replica, which may not have heard yet of zones that its primary has.
+    is_replica: bool,
 }
 
 impl PowerDns {
@@ -41,7 +43,15 @@ impl PowerDns {
         let schema = schema.map_or_else(String::new, |schema| format!(", {schema}"));
         link.batch(&format!("SET search_path = pg_catalog{schema}"))?;
         let (server, _) = stamp(&link)?;
-        Ok(PowerDns { link, server })
+        let is_replica = link.query_opt("SELECT pg_is_in_recovery()", &[])?;
+        let is_replica = is_replica.map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+        Ok(PowerDns { link, server, is_replica })
+    }
+
+    /// Whether it is a replica.
+    #[must_use]
+    pub fn is_replica(&self) -> bool {
+        self.is_replica
     }
 
     /// Cluster and database, by which it is known.

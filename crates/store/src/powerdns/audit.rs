@@ -50,8 +50,8 @@ impl Audit {
                 if let Some(rows) = known.and_then(|known| known.rows) {
                     match tables.mark(id) {
                         Ok(mark) if mark != rows => each(&name),
-                        // It is gone: that is seen by the look.
-                        Ok(_) | Err(Fault::NoZone) => {}
+                        // It is gone, which the look sees; or its rows cannot be read, which who wants the zone hears.
+                        Ok(_) | Err(Fault::NoZone | Fault::Said(_)) => {}
                         Err(fault) => {
                             self.page.push((id, name));
                             return Err(fault);
@@ -64,10 +64,13 @@ impl Audit {
                 }
             }
             let Some(after) = self.after.take() else { break };
-            let page = &mut self.page;
+            let mut page = Vec::new();
             let next = tables.list(after, &mut |listed| {
                 page.extend(listed.name().map(|name| (listed.id, name)));
-            })?;
+            });
+            // What cannot be read now is read the next time.
+            let next = next.inspect_err(|_| self.after = Some(after))?;
+            self.page = page;
             if let Page::More(id) = next {
                 self.after = Some(id);
             }

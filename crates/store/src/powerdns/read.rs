@@ -26,6 +26,9 @@ pub const BEFORE_ALL: i64 = i32::MIN as i64;
 /// How often a zone is read twice until both are the same. A script that changes rows one by one is over by then, or will be at the next look.
 const TWICE_MAX: usize = 3;
 
+/// Between two readings of a zone in which somebody is at work, where all are read.
+const AGAIN: Duration = Duration::from_millis(500);
+
 /// A database with PowerDNS's tables.
 pub struct Tables<C> {
     client: C,
@@ -124,8 +127,13 @@ impl<C: Client> Tables<C> {
         loop {
             let next = self.list(after, &mut |listed| page.push(listed))?;
             for listed in page.drain(..) {
-                match self.zone(listed.id, rules, &mut || ()) {
+                let mut zone = self.zone(listed.id, rules, &mut || ());
+                if matches!(zone, Err(Fault::Moving)) {
+                    zone = self.zone(listed.id, rules, &mut || std::thread::sleep(AGAIN));
+                }
+                match zone {
                     Ok(zone) => each(&listed, zone),
+                    Err(Fault::Moving) => each(&listed, Err(Refusal::Moving)),
                     // It was deleted since.
                     Err(Fault::NoZone) => {}
                     Err(fault) => return Err(fault),

@@ -31,8 +31,10 @@ pub enum Refusal {
     Soa(String, Option<String>),
     /// Rows that are no records: the first [`ROWS_SHOWN_MAX`], and how many there are.
     Rows(Vec<RefusedRow>, u64),
-    /// More names or records than a zone can have.
-    TooMany,
+    /// More records than this, which a zone may have here.
+    TooMany(u64),
+    /// It was another one each time that it was read.
+    Moving,
 }
 
 /// A row that is no record.
@@ -64,6 +66,12 @@ pub enum Unfit {
 }
 
 impl Refusal {
+    /// Whether the list of zones says so, whatever rows there are.
+    #[must_use]
+    pub fn is_of_list(&self) -> bool {
+        !matches!(self, Refusal::NoSoa | Refusal::Rows(..) | Refusal::TooMany(_) | Refusal::Moving)
+    }
+
     /// Whether it is left out as it is not PowerDNS's own, and not for a fault of it.
     #[must_use]
     pub fn is_left_out(&self) -> bool {
@@ -121,7 +129,8 @@ impl fmt::Display for Refusal {
                     more => write!(f, "\nand {more} rows more"),
                 }
             }
-            Refusal::TooMany => f.write_str("refused: more than 2^32 records"),
+            Refusal::TooMany(max) => write!(f, "refused: more than {max} records"),
+            Refusal::Moving => f.write_str("refused: it changes while it is read, each time: later, or while nobody writes"),
         }
     }
 }

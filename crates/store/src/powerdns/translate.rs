@@ -42,6 +42,8 @@ pub struct Rules {
     pub default_ttl: u32,
     /// Whether DNSKEY, CDS and CDNSKEY are taken from rows: PowerDNS's `direct-dnskey`.
     pub direct_dnskey: bool,
+    /// How many records a zone may have: of one with more it is said, and nothing is kept.
+    pub records_max: u64,
 }
 
 /// PowerDNS's own default of `default-ttl`.
@@ -49,7 +51,12 @@ const DEFAULT_TTL: u32 = 3600;
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { unknown: Unknown::default(), default_ttl: DEFAULT_TTL, direct_dnskey: false }
+        Rules {
+            unknown: Unknown::default(),
+            default_ttl: DEFAULT_TTL,
+            direct_dnskey: false,
+            records_max: u64::from(u32::MAX),
+        }
     }
 }
 
@@ -144,6 +151,10 @@ impl<'b> Translator<'b> {
         if rtype == rtype::SOA && std::mem::replace(&mut self.has_soa, true) {
             return Err(Unfit::SoaTwice);
         }
+        if self.builder.record_count() as u64 >= self.rules.records_max {
+            self.is_too_many = true;
+            return Ok(());
+        }
         let mut rdata = self.parser.rdata(rtype, row.content.unwrap_or_default(), row.prio)?;
         // As our own tables have it: which of two rows that differ in case comes first is no matter of the zone.
         wire::rdata::fold(rtype, &mut rdata);
@@ -193,7 +204,7 @@ impl<'b> Translator<'b> {
     /// The zone, and what of its rows is not in it.
     pub fn finish(self) -> Result<(Contents, LeftOut), Refusal> {
         if self.is_too_many {
-            return Err(Refusal::TooMany);
+            return Err(Refusal::TooMany(self.rules.records_max));
         }
         if self.refused_count > 0 {
             return Err(Refusal::Rows(self.refused, self.refused_count));

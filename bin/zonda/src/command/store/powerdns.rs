@@ -52,7 +52,7 @@ impl FromPowerDns {
             Ok(password) => place.with_password(&password),
             Err(_) => place,
         };
-        Some(Source { place, rules: Rules { unknown, default_ttl, direct_dnskey } })
+        Some(Source { place, rules: Rules { unknown, default_ttl, direct_dnskey, ..Rules::default() } })
     }
 }
 
