@@ -11,7 +11,7 @@ use zonda_tests::patience::await_that;
 use zonda_tests::response::Record;
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
-use zonda_tests::server::{Guarded, Server, free_address, write};
+use zonda_tests::server::{Guarded, Server, ctl, free_address, settings, write};
 use zonda_tests::zone::transfer;
 
 use super::postgres::server as postgres;
@@ -141,13 +141,23 @@ impl Bed {
 
     /// `more`: further settings, of the store first.
     pub(super) fn start(&self, more: &str) -> Server {
+        start_in(self.home.path(), self.address, &self.settings(more))
+    }
+
+    /// Gives a server that runs other settings.
+    fn reconfigure(&self, server: &Server, more: &str) {
+        let text = settings(self.home.path(), self.address, &[], &self.settings(more));
+        write(self.home.path(), "zonda.toml", &text);
+        assert!(ctl(server, &["reconfigure"]).status.success(), "{}", server.log());
+    }
+
+    fn settings(&self, more: &str) -> String {
         let url = self.database.as_ref().map(|database| database.address_of(network::READER));
         let url = url.unwrap_or_else(|| "sqlite:pdns/pdns.db".into());
-        let text = format!(
+        format!(
             "pack-directory = \"packs\"\n[access]\ntransfer = \"all\"\n\
              [[store]]\nname = \"own\"\nurl = \"{url}\"\nschema = \"powerdns\"\nzones = [\"*.\"]\n{more}\n"
-        );
-        start_in(self.home.path(), self.address, &text)
+        )
     }
 }
 
@@ -275,6 +285,12 @@ fn zones_are_served_without_rows_of_types_of_powerdns() {
     kill(server);
     let server = bed.start("unknown-types = \"skip\"");
     await_told(&server, &["zones", "alias.test."], "1 row of type ALIAS: left out");
+    // Other rules are those of a reload, and what was served stays where it cannot be served by them.
+    bed.reconfigure(&server, "");
+    await_told(&server, &["store", "show", "own"], "alias.test.: refused: www.alias.test ALIAS");
+    stays(&server, "alias.test.", 1);
+    bed.reconfigure(&server, "unknown-types = \"skip\"");
+    await_that("all well", || told(&server, &["store"]).0);
 }
 
 /// `pdnsutil add-record` leaves the serial as it is.
