@@ -38,7 +38,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use api::tag::Tag;
-use net::Handed;
+use net::{BindError, Handed};
 use nix::unistd::Uid;
 use rustix::process::Signal;
 use sync::Mutex;
@@ -86,14 +86,20 @@ pub(crate) struct Bound {
     shown: Option<Shown>,
 }
 
-/// Opens the listeners that settings ask for, and the files of the certificate; listeners that the server before has handed over are taken as they are. The error is lines for the operator.
-pub(crate) fn bind(settings: &Settings, handed: Vec<Handed>) -> Result<Bound, Vec<String>> {
-    let line = |line: String| vec![line];
-    let listening = open(&settings.api.listen, settings.server.free_bind, handed)
-        .map_err(|error| line(error.to_string()))?;
-    // Whoever does not listen has no use for it, and may not be able to read it.
-    let shown = if listening.is_empty() { None } else { Shown::of(settings).map_err(line)? };
+/// Opens the listeners that settings ask for, and the files of the certificate; listeners that the server before has handed over are taken as they are.
+pub(crate) fn bind(settings: &Settings, handed: Vec<Handed>) -> Result<Bound, BindError> {
+    let listening = open(&settings.api.listen, settings.server.free_bind, handed)?;
+    // Whoever does not listen, or stays root and has no API, has no use for them.
+    let stays_root = Uid::effective().is_root() && settings.server.user.is_empty();
+    let shown = if listening.is_empty() || stays_root { None } else { Shown::of(settings) };
     Ok(Bound { listening, terms: settings.api.terms(), shown })
+}
+
+impl Bound {
+    /// For the successor of a server that has an API: with a certificate that cannot be shown it would have none. The error is lines for the operator.
+    pub(crate) fn expect_shown(&self) -> Result<(), Vec<String>> {
+        self.shown.as_ref().and_then(Shown::problem).map_or(Ok(()), |line| Err(vec![line]))
+    }
 }
 
 impl Api {
@@ -146,7 +152,12 @@ impl Api {
             inbox.tell(Event::Shown(Arc::clone(certificate)));
         }
         shown.warn_of_expiry();
-        looked.map(drop).map_err(|line| format!("{line}; what was shown before is shown on"))
+        looked.map(drop).map_err(|()| shown.problem().unwrap_or_default())
+    }
+
+    /// What is wrong with the certificate now, as a line.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.shown.lock().as_ref().and_then(Shown::problem)
     }
 
     /// Which keys there are, by their number.
@@ -230,6 +241,9 @@ impl Controller {
         let address = addresses.join(", ");
         let how = if shown.is_some() { "over TLS" } else { "in clear text" };
         tracing::info!(address, "HTTP API on {address}, {how}");
+        if let Some(line) = shown.as_ref().and_then(Shown::problem) {
+            tracing::error!("{line}; it is looked at again each minute");
+        }
         *self.api.shown.lock() = shown;
         let _ = self.api.terms.set(terms);
         let _ = self.api.listeners.set(listening);

@@ -163,6 +163,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let (mut control, keeps_control) = taking.control_socket(&settings)?;
     let http = crate::http::bind(&settings, std::mem::take(&mut taking.http))?;
     let api = crate::api::bind(&settings, std::mem::take(&mut taking.api))?;
+    api.expect_shown()?;
     let locks = std::mem::take(&mut taking.locks);
     let controller = Arc::new(Controller::with_locks(settings, start.overrides, locks)?);
     let _profile = AtExit { controller: &controller, json };

@@ -103,8 +103,8 @@ impl Certificate {
         let key = key_of(key).map_err(of(Of::Key))?;
         let certificate = Certificate { key, chain };
         certificate.check_length().map_err(of(Of::Certificate))?;
-        // What a certificate says of itself is read again where it is used.
-        x509(&certificate.chain[0]).map_err(of(Of::Certificate))?;
+        // What a certificate says of itself is read again where it is used: names that cannot be read would be none.
+        names(&certificate.chain[0]).map_err(of(Of::Certificate))?;
         certificate.config().map_err(|fault| match fault {
             Fault::Unusable(_) | Fault::OtherKey => (Of::Key, fault),
             other => (Of::Certificate, other),
@@ -166,16 +166,19 @@ impl Certificate {
 
     /// The names that it is for, in lower case; `*.` stands for one label.
     pub(crate) fn names(&self) -> Vec<String> {
-        let Ok(certificate) = x509(&self.chain[0]) else { return Vec::new() };
-        let Ok(Some((_, SubjectAltName(names)))) = certificate.tbs_certificate.get() else {
-            return Vec::new();
-        };
-        let names = names.iter().filter_map(|name| match name {
-            GeneralName::DnsName(name) => Some(name.as_str().to_ascii_lowercase()),
-            _ => None,
-        });
-        names.take(NAMES_MAX).collect()
+        names(&self.chain[0]).unwrap_or_default()
     }
+}
+
+fn names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Fault> {
+    let certificate = x509(certificate)?;
+    let names = certificate.tbs_certificate.get::<SubjectAltName>();
+    let names = names.map_err(|error| Fault::Unusable(format!("its names cannot be read: {error}")))?;
+    let names = names.iter().flat_map(|(_, names)| &names.0).filter_map(|name| match name {
+        GeneralName::DnsName(name) => Some(name.as_str().to_ascii_lowercase()),
+        _ => None,
+    });
+    Ok(names.take(NAMES_MAX).collect())
 }
 
 /// The first key of a text.

@@ -97,6 +97,7 @@ fn problems(status: &Status, controller: &Controller) -> Vec<String> {
         .chain(controller.catalog_problems())
         .chain(controller.store_problems())
         .chain(controller.made.problems())
+        .chain(controller.api.problem())
         .chain(outage)
         .collect()
 }

@@ -1,6 +1,8 @@
 //! The certificate that the API's process shows: its files read and tried, at the start with the rights that it has then, at each reload, and once a minute, as who renews certificates does so
 //! by replacing files.
 //!
+//! Where they cannot be shown at the start all else goes on, and there is no API until they can: it is no reason to answer no queries.
+//!
 //! Both files are read as a whole each time: they are small, and what is in them is the only mark that is always right. What cannot be shown changes nothing; a look that finds the same fault
 //! as the one before says it, since one file may be replaced before the other.
 
@@ -44,12 +46,14 @@ pub(crate) struct Shown {
     certificate: PathBuf,
     key: PathBuf,
     seed: RandomState,
-    /// What is shown.
-    now: Arc<Certificate>,
+    /// What is shown; `None`: nothing could be yet.
+    now: Option<Arc<Certificate>>,
     /// A mark of the texts that were looked at last.
     mark: u64,
     /// Why those texts cannot be shown, if it was not said yet.
     fault: Option<String>,
+    /// What was said of the files as they are.
+    broken: Option<String>,
     /// How it was said to stand.
     said: State,
     /// So many seconds before it expires it is warned of.
@@ -57,16 +61,22 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Reads what settings name; `None`: they name nothing. The error is a line for the operator.
-    pub(super) fn of(settings: &Settings) -> Result<Option<Shown>, String> {
-        let Some((certificate, key)) = paths(settings) else { return Ok(None) };
+    /// Reads what settings name; `None`: they name nothing.
+    pub(super) fn of(settings: &Settings) -> Option<Shown> {
+        let (certificate, key) = paths(settings)?;
         let seed = RandomState::new();
-        let (now, mark) = read(&certificate, &key, &seed);
+        let (read, mark) = read(&certificate, &key, &seed);
+        let (now, broken) = match read {
+            Ok(certificate) => (Some(Arc::new(certificate)), None),
+            Err(line) => (None, Some(line)),
+        };
         let (fault, said, ahead) = (None, State::Fine, ahead(settings));
-        let mut shown = Shown { now: Arc::new(now?), certificate, key, seed, mark, fault, said, ahead };
-        shown.warn_of_key();
-        shown.warn_of_expiry();
-        Ok(Some(shown))
+        let mut shown = Shown { certificate, key, seed, now, mark, fault, broken, said, ahead };
+        if shown.now.is_some() {
+            shown.warn_of_key();
+            shown.warn_of_expiry();
+        }
+        Some(shown)
     }
 
     /// Takes over how long before it expires it is warned of.
@@ -75,31 +85,46 @@ impl Shown {
     }
 
     /// What is shown.
-    pub(super) fn now(&self) -> Arc<Certificate> {
-        Arc::clone(&self.now)
+    pub(super) fn now(&self) -> Option<Arc<Certificate>> {
+        self.now.clone()
     }
 
-    /// Reads the files again: what is to be shown from now on, if that is another. `is_asked`: somebody waits for what comes of it, so that a fault is said at once. The error is a line.
-    pub(super) fn look(&mut self, is_asked: bool) -> Result<Option<Arc<Certificate>>, String> {
+    /// What is wrong with the files, and what that means.
+    pub(super) fn problem(&self) -> Option<String> {
+        let meaning = match self.now {
+            Some(_) => "what was shown before is shown on",
+            None => "there is no API until it can be shown",
+        };
+        self.broken.as_ref().map(|line| format!("{line}; {meaning}"))
+    }
+
+    /// Reads the files again: what is to be shown from now on, if that is another. `is_asked`: somebody waits for what comes of it, so that a fault is said at once. The error: there is a
+    /// [problem](Shown::problem) to be said.
+    pub(super) fn look(&mut self, is_asked: bool) -> Result<Option<Arc<Certificate>>, ()> {
         let (read, mark) = read(&self.certificate, &self.key, &self.seed);
         let is_same = std::mem::replace(&mut self.mark, mark) == mark;
         match read {
-            Ok(_) if is_same && self.fault.is_none() && !is_asked => Ok(None),
-            Ok(certificate) if certificate.parts() == self.now.parts() => {
-                self.fault = None;
-                Ok(None)
-            }
             Ok(certificate) => {
-                (self.now, self.fault, self.said) = (Arc::new(certificate), None, State::Fine);
+                (self.fault, self.broken) = (None, None);
+                if self.now.as_ref().is_some_and(|now| now.parts() == certificate.parts()) {
+                    return Ok(None);
+                }
+                (self.now, self.said) = (Some(Arc::new(certificate)), State::Fine);
                 self.warn_of_key();
-                Ok(Some(self.now()))
+                Ok(self.now())
             }
             Err(line) if is_asked => {
-                self.fault = None;
-                Err(line)
+                (self.fault, self.broken) = (None, Some(line));
+                Err(())
             }
             // At the second look, and no third time.
-            Err(line) if is_same => self.fault.take().map_or(Ok(None), |_| Err(line)),
+            Err(_) if is_same => match self.fault.take() {
+                Some(line) => {
+                    self.broken = Some(line);
+                    Err(())
+                }
+                None => Ok(None),
+            },
             Err(line) => {
                 self.fault = Some(line);
                 Ok(None)
@@ -116,7 +141,8 @@ impl Shown {
     }
 
     fn state(&self, now: u64) -> (State, String) {
-        let ((from, until), file) = (self.now.good(), self.certificate.display());
+        let Some(shown) = &self.now else { return (State::Fine, String::new()) };
+        let ((from, until), file) = (shown.good(), self.certificate.display());
         let time = |seconds: u64| Timestamp(u32::try_from(seconds).unwrap_or(u32::MAX));
         let mut line = format!("[api] certificate {file}: ");
         let state = if until < now {
@@ -154,8 +180,11 @@ fn ahead(settings: &Settings) -> u64 {
     u64::from(settings.server.warn_expiry_days) * SECONDS_A_DAY
 }
 
-/// What would end a start here, as a line.
+/// Why a start here would have no API, as a line.
 pub(crate) fn unreadable(settings: &Settings) -> Option<String> {
+    if settings.api.listen.is_empty() {
+        return None;
+    }
     let (certificate, key) = paths(settings)?;
     read(&certificate, &key, &RandomState::new()).0.err()
 }
@@ -197,7 +226,7 @@ mod tests {
     /// A folder with a certificate and its key, and settings that name them.
     fn bed() -> (tempfile::TempDir, Settings) {
         let folder = tempfile::tempdir().unwrap();
-        let settings = "[api]\ncertificate = \"api.pem\"\ncertificate-key = \"api.key\"\n";
+        let settings = "[api]\nlisten = [\"127.0.0.1:8443\"]\ncertificate = \"api.pem\"\ncertificate-key = \"api.key\"\n";
         let settings = Settings::parse(&folder.path().join("zonda.toml"), settings).unwrap();
         put(folder.path(), "own", &["pem", "key"]);
         (folder, settings)
@@ -212,8 +241,8 @@ mod tests {
     #[test]
     fn what_is_new_is_shown() {
         let (folder, settings) = bed();
-        let mut shown = Shown::of(&settings).unwrap().unwrap();
-        let first = shown.now().parts();
+        let mut shown = Shown::of(&settings).unwrap();
+        let first = shown.now().unwrap().parts();
         assert!(shown.look(false).unwrap().is_none() && shown.look(true).unwrap().is_none());
         put(folder.path(), "other", &["pem", "key"]);
         let second = shown.look(false).unwrap().unwrap().parts();
@@ -227,30 +256,45 @@ mod tests {
     #[test]
     fn faults_are_said_once() {
         let (folder, settings) = bed();
-        let mut shown = Shown::of(&settings).unwrap().unwrap();
-        let first = shown.now().parts();
+        let mut shown = Shown::of(&settings).unwrap();
+        let first = shown.now().unwrap().parts();
         put(folder.path(), "other", &["pem"]);
         assert!(shown.look(false).unwrap().is_none());
-        let line = shown.look(false).unwrap_err();
-        assert!(line.contains("certificate-key") && line.contains("api.key: the key is not that"), "{line}");
+        assert!(shown.look(false).is_err());
+        let line = shown.problem().unwrap();
+        assert!(
+            line.ends_with("shown on")
+                && line.contains("certificate-key")
+                && line.contains("api.key: the key is not that"),
+            "{line}"
+        );
         assert!(shown.look(false).unwrap().is_none());
-        assert_eq!(shown.look(true).unwrap_err(), line);
-        assert_eq!(shown.now().parts(), first);
+        assert!(shown.look(true).is_err() && shown.problem() == Some(line));
+        assert_eq!(shown.now().unwrap().parts(), first);
         // What was half is whole before the second look.
         fs::remove_file(folder.path().join("api.pem")).unwrap();
         assert!(shown.look(false).unwrap().is_none());
         put(folder.path(), "other", &["pem", "key"]);
         assert!(shown.look(false).unwrap().is_some() && shown.look(false).unwrap().is_none());
         fs::remove_file(folder.path().join("api.key")).unwrap();
-        assert!(Shown::of(&settings).is_err_and(|line| line.contains("api.key: cannot open")));
         assert!(unreadable(&settings).is_some());
+        // At the start nothing is shown, until it can be.
+        let mut shown = Shown::of(&settings).unwrap();
+        let line = shown.problem().unwrap();
+        assert!(
+            line.contains("api.key: cannot open") && line.ends_with("no API until it can be shown"),
+            "{line}"
+        );
+        assert!(shown.now().is_none() && shown.look(false).unwrap().is_none());
+        put(folder.path(), "other", &["key"]);
+        assert!(shown.look(false).unwrap().is_some() && shown.problem().is_none());
     }
 
     #[test]
     fn how_long_it_is_good() {
         let (_folder, settings) = bed();
-        let shown = Shown::of(&settings).unwrap().unwrap();
-        let (from, until) = shown.now.good();
+        let shown = Shown::of(&settings).unwrap();
+        let (from, until) = shown.now().unwrap().good();
         let ahead = u64::from(settings.server.warn_expiry_days) * SECONDS_A_DAY;
         for (now, state, words) in [
             (from - 1, State::Bad, "not good before"),

@@ -48,10 +48,7 @@ impl Known {
     fn take(&mut self, event: &Event) {
         match event {
             Event::Keys(newer) => self.keys = Arc::clone(newer),
-            Event::Shown(newer) => {
-                self.shown = Some(Arc::clone(newer));
-                self.look_at.get_or_insert_with(|| Instant::now() + LOOK_PAUSE);
-            }
+            Event::Shown(newer) => self.shown = Some(Arc::clone(newer)),
             _ => {}
         }
     }
@@ -84,8 +81,11 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let audit = Audit::of(&controller.change().settings);
     let around = Around { owner, inbox, looks, audit, works, start };
     controller.api.note_keys(&controller.change().settings);
-    let shown = api.shown.lock().as_ref().map(Shown::now);
-    shown.into_iter().for_each(|shown| around.inbox.tell(Event::Shown(shown)));
+    // Told with the lock held, or what is newer could be told before it.
+    let shown = api.shown.lock();
+    let now = shown.as_ref().and_then(Shown::now);
+    now.into_iter().for_each(|now| around.inbox.tell(Event::Shown(now)));
+    drop(shown);
     let thread = thread::Builder::new().name("api".into()).spawn(move || {
         // Without effect where the system does not let it.
         let _ = rustix::process::setpriority_process(None, NICENESS);
@@ -100,7 +100,8 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
 
 /// Has one process after the other run.
 fn run(around: &Around, terms: &Terms) {
-    let (mut pause, mut number, mut known) = (PAUSE_MIN, 0, Known::default());
+    let look_at = terms.is_secure.then(|| Instant::now() + LOOK_PAUSE);
+    let (mut pause, mut number, mut known) = (PAUSE_MIN, 0, Known { look_at, ..Known::default() });
     loop {
         let began = Instant::now();
         let Some(started) = start(&around.owner, terms) else { return };

@@ -41,7 +41,7 @@ const NO_KEY: &str = "expected a key that is known here, as X-API-Key";
 fn no_host(status: StatusCode) -> Refusal {
     let words = match status {
         StatusCode::MISDIRECTED_REQUEST => {
-            "not for this host: `names` of [api] in the settings says which there are"
+            "not for this host: there are those of the certificate and of `names` in [api] of the settings"
         }
         _ => "expected one Host",
     };

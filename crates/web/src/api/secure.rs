@@ -5,11 +5,11 @@
 //!                 `-- a letter: HTTP in clear text, which is told so
 //! ```
 //!
-//! A handshake is the dearest that a stranger can have here. It is over in five seconds, its connection is one of those that make room for others until there is a request, and one is computed
-//! at a time: what is asked over connections that there are goes before the next one.
+//! A handshake is the dearest that a stranger can have here. It is over in five seconds, its connection is one of those that make room for others until there is a request, and one step of one
+//! of them is computed at a time: what is asked over connections that there are goes before the next one.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -17,13 +17,12 @@ use std::time::Duration;
 
 use ::api::frame::Shown;
 use rustls::ServerConfig;
-use rustls::server::Acceptor;
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, watch};
 use tokio::task::yield_now;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 use crate::certificate::{Certificate, Fault};
 
@@ -93,27 +92,30 @@ impl Secure {
             Arc::clone(&identity.as_ref()?.config)
         };
         // What is none is told so by an alert.
-        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await.ok()?;
-        Some(Begun::Secure(Box::new(self.shake(start, config).await?)))
+        let shaking = pin!(TlsAcceptor::from(config).accept(stream));
+        Some(Begun::Secure(Box::new(self.shake(shaking).await.ok()?)))
     }
 
-    /// Computes what is dear in its turn, and waits for the client.
-    async fn shake(
-        &self,
-        start: StartHandshake<TcpStream>,
-        config: Arc<ServerConfig>,
-    ) -> Option<TlsStream<TcpStream>> {
-        let mut shaking = pin!(start.into_stream(config));
-        let first = {
-            let _turn = self.turn.lock().await;
-            yield_now().await;
-            poll_fn(|context| Poll::Ready(shaking.as_mut().poll(context))).await
-        };
-        match first {
-            Poll::Ready(done) => done.ok(),
-            Poll::Pending => shaking.await.ok(),
+    /// Waits for a handshake, each step of which is computed in its turn: which of them is the dear one is the client's to say, who may leave out its half of the key exchange at first.
+    async fn shake<F: Future>(&self, mut shaking: Pin<&mut F>) -> F::Output {
+        loop {
+            let polled = {
+                let _turn = self.turn.lock().await;
+                yield_now().await;
+                poll_fn(|context| Poll::Ready(shaking.as_mut().poll(context))).await
+            };
+            match polled {
+                Poll::Ready(done) => return done,
+                Poll::Pending => until_woken().await,
+            }
         }
     }
+}
+
+/// Waits until the task is woken, by whatever it has waited for before.
+async fn until_woken() {
+    let mut has_waited = false;
+    poll_fn(|_| if std::mem::replace(&mut has_waited, true) { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
 #[cfg(test)]
@@ -122,11 +124,14 @@ mod tests {
     use super::*;
     use ::api::frame::Run;
     use rustls::pki_types::pem::PemObject;
-    use rustls::pki_types::{CertificateDer, ServerName};
-    use rustls::{ClientConfig, RootCertStore};
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+    use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};
+    use rustls::{ClientConfig, RootCertStore, SignatureAlgorithm, SignatureScheme};
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio::runtime::Builder;
+    use tokio::task::{JoinHandle, LocalSet, spawn_local};
     use tokio_rustls::TlsConnector;
 
     const OWN: [&str; 2] = [include_str!("../certificates/own.pem"), include_str!("../certificates/own.key")];
@@ -192,6 +197,89 @@ mod tests {
             sender.send_replace(Some(identity(OTHER)));
             assert!(is_served(&secure, OTHER[0]).await && !is_served(&secure, OWN[0]).await);
         });
+    }
+
+    /// Signs as another key does, and counts.
+    #[derive(Debug)]
+    struct Counting<T>(T, Arc<AtomicUsize>);
+
+    impl SigningKey for Counting<Arc<dyn SigningKey>> {
+        fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
+            Some(Box::new(Counting(self.0.choose_scheme(offered)?, Arc::clone(&self.1))))
+        }
+
+        fn algorithm(&self) -> SignatureAlgorithm {
+            self.0.algorithm()
+        }
+    }
+
+    impl Signer for Counting<Box<dyn Signer>> {
+        fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rustls::Error> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.sign(message)
+        }
+
+        fn scheme(&self) -> SignatureScheme {
+            self.0.scheme()
+        }
+    }
+
+    /// An identity whose signatures are counted. `has_retries`: it takes a group that clients do not begin with.
+    fn counting(has_retries: bool) -> (Rc<Identity>, Arc<AtomicUsize>) {
+        let count = Arc::new(AtomicUsize::new(0));
+        let key = PrivateKeyDer::from_pem_slice(OWN[1].as_bytes()).unwrap();
+        let key = Counting(rustls::crypto::ring::sign::any_supported_type(&key).unwrap(), Arc::clone(&count));
+        let chain = vec![CertificateDer::from_pem_slice(OWN[0].as_bytes()).unwrap()];
+        let mut provider = rustls::crypto::ring::default_provider();
+        if has_retries {
+            provider.kx_groups = vec![rustls::crypto::ring::kx_group::SECP384R1];
+        }
+        let config = ServerConfig::builder_with_provider(Arc::new(provider))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, Arc::new(key)))));
+        (Rc::new(Identity { config: Arc::new(config), names: Rc::default() }), count)
+    }
+
+    /// However many hellos are there, between two signatures all else has its turn.
+    #[test]
+    fn one_signature_at_a_time() {
+        const CLIENTS: usize = 24;
+        for has_retries in [false, true] {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            let (identity, count) = counting(has_retries);
+            let most = LocalSet::new().block_on(&runtime, async {
+                let (_sender, shown) = watch::channel(Some(identity));
+                let secure = Rc::new(Secure::new(shown));
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let at = listener.local_addr().unwrap();
+                let mut pairs = Vec::new();
+                for _ in 0..CLIENTS {
+                    let client = TcpStream::connect(at).await.unwrap();
+                    pairs.push((client, listener.accept().await.unwrap().0));
+                }
+                let mut all = Vec::new();
+                for (client, stream) in pairs {
+                    let (secure, name) = (Rc::clone(&secure), ServerName::try_from("ns1.test").unwrap());
+                    all.push(spawn_local(async move { secure.begin(stream).await.is_some() }));
+                    all.push(spawn_local(
+                        async move { connector(OWN[0]).connect(name, client).await.is_ok() },
+                    ));
+                }
+                let (mut before, mut most) = (0, 0);
+                while !all.iter().all(JoinHandle::is_finished) {
+                    yield_now().await;
+                    let now = count.load(Ordering::Relaxed);
+                    (before, most) = (now, most.max(now - before));
+                }
+                for one in all {
+                    assert!(one.await.unwrap());
+                }
+                most
+            });
+            assert_eq!((count.load(Ordering::Relaxed), most), (CLIENTS, 1), "retries: {has_retries}");
+        }
     }
 
     #[test]
