@@ -34,6 +34,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -98,6 +99,9 @@ impl Shared {
 pub fn serve() -> Result<(), String> {
     let limits = Limits { places: BOUNDS.places, data_octets_max: Some(DATA_OCTETS_MAX), niceness: NICENESS };
     let Begun { pair, given, runtime, is_confined } = begin("api", &limits)?;
+    // It is going to have the certificate's key: programs that take cores do so whatever the limit, and others of this user could read its memory.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| line("hide its memory")(errno.into()))?;
     runtime.block_on(LocalSet::new().run_until(run(pair, given, is_confined))).map_err(line("go on"))
 }
 

@@ -1,5 +1,7 @@
 //! The process itself: what it has, and that there is one as long as there is a server, and no longer.
 
+use std::os::unix::fs::MetadataExt;
+
 use zonda_tests::patience::{await_some, await_that};
 use zonda_tests::server::{ctl, signal, write};
 
@@ -12,6 +14,9 @@ fn it_has_next_to_nothing_and_comes_back() {
     let fixture = bed.start();
     let child = await_child(&fixture);
     assert_eq!(proc_file(child, "environ"), "");
+    // Its memory is root's to look at, as it has the key of a certificate.
+    let owner = std::fs::metadata(format!("/proc/{child}/environ")).map(|metadata| metadata.uid());
+    assert_eq!(owner.ok(), Some(0));
     let status = proc_file(child, "status");
     for line in [
         "NoNewPrivs:\t1",
