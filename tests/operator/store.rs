@@ -9,6 +9,7 @@ mod away;
 mod edited;
 mod faults;
 mod followed;
+mod long;
 mod postgres;
 mod powerdns;
 mod restarted;

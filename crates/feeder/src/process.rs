@@ -20,7 +20,7 @@ use feed::pair::{Reader, SILENCE_MAX, say};
 
 /// How long the server may take to say which store.
 const OPEN_WAIT: Duration = Duration::from_secs(10);
-/// Before a store that cannot be read is tried again: twice as long each time.
+/// Before a store that cannot be read is tried again: twice as long each time, until it was read for longer than that.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// Where nothing has come for so long it is looked less often.
 const QUIET: Duration = Duration::from_secs(10);
@@ -74,7 +74,8 @@ pub fn run() -> Result<(), String> {
 /// Who ends the server by the keyboard, or a service manager that ends all processes of it, means this one too; and whoever means all processes of the program's name does.
 /// It goes with the pair, once the server has closed that: else the server would hear of a feeder that ended, and say so.
 fn ignore_signals() -> io::Result<()> {
-    for signal in [SIGHUP, SIGINT, SIGTERM, SIGUSR1] {
+    // And a file that may not become longer is an error of who writes it, as a full disk is.
+    for signal in [SIGHUP, SIGINT, SIGTERM, SIGUSR1, nix::libc::SIGXFSZ] {
         // The flag is read by nobody. Calls to the system that are at work go on.
         signal_hook::flag::register(signal, Arc::default())?;
     }
@@ -105,6 +106,8 @@ struct Feeder {
     reader: Arc<Mutex<Reader>>,
     /// When it was said last that this process is there.
     beaten: Instant,
+    /// Since when the store can be read, all of its list included.
+    read_since: Option<Instant>,
 }
 
 /// What was seen of a store.
@@ -122,7 +125,7 @@ struct Looked {
 impl Feeder {
     fn new(stream: UnixStream) -> io::Result<Feeder> {
         let reader = Arc::new(Mutex::new(Reader::new(stream.try_clone()?)));
-        Ok(Feeder { stream, reader, beaten: Instant::now() })
+        Ok(Feeder { stream, reader, beaten: Instant::now(), read_since: None })
     }
 
     /// The next frame of the server; waits for it, `wait` at the longest.
@@ -135,7 +138,6 @@ impl Feeder {
         let mut pause = PAUSES.0;
         self.confine(&mut reach, &mut pause)?;
         loop {
-            let began = Instant::now();
             let words = match self.follow(&reach, wanted) {
                 Err(Over::Io(error)) => return Err(error),
                 Err(Over::IsAnother) | Ok(()) => continue,
@@ -144,7 +146,9 @@ impl Feeder {
             if reach.is_elsewhere() {
                 return Err(io::Error::other("the folder of the file is another one"));
             }
-            pause = if began.elapsed() > PAUSES.1 { PAUSES.0 } else { pause };
+            // One that goes away now and then is not one that cannot be read.
+            let was_read = self.read_since.take().is_some_and(|since| since.elapsed() > 2 * pause);
+            pause = if was_read { PAUSES.0 } else { pause };
             self.wait_away(words, &mut pause)?;
         }
     }
@@ -202,6 +206,7 @@ impl Feeder {
         loop {
             self.beat()?;
             self.look(source, &mut follow, &mut looked)?;
+            self.read_since.get_or_insert_with(Instant::now);
             let stream = &self.stream;
             follow.push(source, &mut |frame| say(stream, &[frame]))?;
             let pauses = source.pauses();

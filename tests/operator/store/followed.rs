@@ -19,18 +19,18 @@ use super::served::{await_refused, await_serial, await_told, ixfr, serial, start
 use super::*;
 
 /// A server of a database, whose settings and packs outlive it.
-struct Home {
+pub(super) struct Home {
     folder: tempfile::TempDir,
     address: SocketAddr,
 }
 
 impl Home {
-    fn new() -> Home {
+    pub(super) fn new() -> Home {
         Home { folder: folder(&[]), address: free_address() }
     }
 
     /// Of the store at this address. `more`: further settings of it.
-    fn start(&self, url: &str, more: &str) -> Server {
+    pub(super) fn start(&self, url: &str, more: &str) -> Server {
         let text = format!(
             "pack-directory = \"packs\"\n[access]\ntransfer = \"all\"\n[[store]]\nname = \"own\"\nurl = \"{url}\"\nzones = [\"*.\"]\n{more}\n"
         );
@@ -44,6 +44,14 @@ fn served(more: &str) -> (Bed, Home, Server) {
     let server = home.start(&bed.database.address(), more);
     await_serial(&server, "example.", 1);
     (bed, home, server)
+}
+
+/// The process of the database that serves the feeder.
+pub(super) fn backend(bed: &Bed) -> u32 {
+    let pid = bed.database.sql(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'zonda' AND datname = current_database() ORDER BY backend_start DESC LIMIT 1",
+    );
+    pid.parse().expect("a number")
 }
 
 /// A statement that adds a name with an address to a zone.

@@ -6,14 +6,6 @@ use super::*;
 use crate::store::postgres::server;
 use crate::store::served::{feeder, kill};
 
-/// The process of the database that serves the feeder.
-fn backend(bed: &Bed) -> u32 {
-    let pid = bed.database.sql(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = 'zonda' AND datname = current_database() ORDER BY backend_start DESC LIMIT 1",
-    );
-    pid.parse().expect("a number")
-}
-
 #[test]
 fn a_database_that_dies_or_says_nothing() {
     let bed = Bed::of(server::Scratch::alone());

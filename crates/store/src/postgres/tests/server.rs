@@ -332,6 +332,14 @@ impl Scratch {
         copy
     }
 
+    /// Has files of one of its processes become no longer than this.
+    pub fn limit_files(&self, pid: &str, octets: u64) {
+        let limit = format!("--fsize={octets}:{octets}");
+        // By whom it is of.
+        let mut prlimit = Server::command("prlimit", self.server.is_root);
+        assert!(prlimit.args(["--pid", pid, &limit]).status().expect("prlimit starts").success());
+    }
+
     /// Ends its server, and every connection with it.
     pub fn stop(&self) {
         self.server.stop();
