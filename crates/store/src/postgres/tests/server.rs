@@ -228,6 +228,11 @@ impl Scratch {
         Scratch::of(Arc::new(Server::start(&[])))
     }
 
+    /// One of a server of its own, which flushes the disk as those of operators do.
+    pub fn durable() -> Scratch {
+        Scratch::of(Arc::new(Server::start(&["-c", "fsync=on"])))
+    }
+
     /// One of a server of its own, which others may follow.
     pub fn of_a_primary() -> Scratch {
         Scratch::of(Arc::new(Server::start(&["-c", "wal_level=replica", "-c", "max_wal_senders=2"])))
