@@ -249,10 +249,12 @@ impl Follow {
                 self.on_their_way.1 += octets;
             }
             Ok(Pushed::Gone) => {
+                self.raises.forget(&name);
                 self.mended(&name, &mut *say)?;
                 say(Frame::Gone(name))?;
             }
             Ok(Pushed::Nothing) => {
+                self.raises.forget(&name);
                 if !is_known {
                     self.zones.remove(&name);
                 }

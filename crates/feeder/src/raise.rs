@@ -17,6 +17,10 @@ use wire::NameBuf;
 const TOGETHER_MAX: usize = 1_024;
 /// How long it is tried at a time, about: who holds zones is waited for a moment each, and meanwhile nothing else of the store is looked at. Between two such times it is left alone for as long.
 const TURN: Duration = Duration::from_secs(1);
+/// Zones that somebody held and that are tried again at a time: as many as a turn has time to wait for.
+const AGAIN_MAX: usize = 8;
+/// What PostgreSQL says that is so of all zones: nothing may be written there, or not by this role.
+const OF_ALL: [&str; 2] = ["25006", "42501"];
 /// Before a zone is tried again that somebody held: twice as long each time. Transactions of people last minutes, those of programs less than the first of these.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -72,6 +76,8 @@ impl Raises {
     /// A zone needs no other version any more.
     pub(crate) fn forget(&mut self, zone: &NameBuf) {
         self.held.remove(zone);
+        self.due.iter_mut().for_each(|group| group.retain(|(due, _)| due != zone));
+        self.due.retain(|group| !group.is_empty());
     }
 
     /// Tries what is due, for some time. The error: the database is away, and all of this is said anew.
@@ -94,36 +100,35 @@ impl Raises {
                 })),
                 Err(fault @ Fault::Away(_)) => return Err(fault),
                 Err(fault) if group.len() > 1 && is_of_some(&fault) => self.halve(group),
-                Err(fault) if fault.is_held() => self.put_off(group, &fault, now(), &mut came),
+                Err(fault) if is_held(&fault) => self.put_off(group, &fault, now(), &mut came),
                 Err(fault) => came.extend(group.into_iter().map(|(zone, _)| {
                     self.held.remove(&zone);
                     (zone, Came::Never(words(&fault)))
                 })),
             }
-            if now() - began >= TURN {
-                self.rests_until = Some(now() + TURN);
+            let took = now() - began;
+            if took >= TURN {
+                self.rests_until = Some(now() + took);
                 break;
             }
         }
         Ok(came)
     }
 
-    /// Has zones be tried again whose time has come, together.
+    /// Has some zones be tried again whose time has come, each by itself: whoever holds one often holds it still, and is to keep no free one from its version.
     fn take_up(&mut self, now: Instant) {
-        let mut again: Vec<Raise> = Vec::new();
-        for (zone, held) in &mut self.held {
-            if held.next.is_some_and(|next| next <= now) {
-                held.next = None;
-                again.push((zone.clone(), held.above));
-            }
+        let is_due = |(_, held): &(&NameBuf, &mut Held)| held.next.is_some_and(|next| next <= now);
+        for (zone, held) in self.held.iter_mut().filter(is_due).take(AGAIN_MAX) {
+            held.next = None;
+            self.due.push_back(vec![(zone.clone(), held.above)]);
         }
-        self.due.extend(again.chunks(TOGETHER_MAX).map(<[Raise]>::to_vec));
     }
 
     fn halve(&mut self, mut group: Vec<Raise>) {
         let second = group.split_off(group.len() / 2);
-        self.due.push_front(second);
-        self.due.push_front(group);
+        // Behind the others: many that are held in one group are to keep no other group waiting.
+        self.due.push_back(group);
+        self.due.push_back(second);
     }
 
     fn put_off(&mut self, group: Vec<Raise>, fault: &Fault, now: Instant, came: &mut Vec<(NameBuf, Came)>) {
@@ -144,7 +149,15 @@ impl Raises {
 
 /// Whether what is wrong may be so of some zones alone.
 fn is_of_some(fault: &Fault) -> bool {
-    fault.is_of_zone() || fault.is_late() || fault.is_held() && !matches!(fault, Fault::Busy)
+    match fault {
+        Fault::Postgres { code, .. } => !OF_ALL.contains(&&**code),
+        fault => fault.is_of_zone() || fault.is_held() && !matches!(fault, Fault::Busy),
+    }
+}
+
+/// Whether the same may go well later.
+fn is_held(fault: &Fault) -> bool {
+    fault.is_held() || matches!(fault, Fault::Full)
 }
 
 fn words(fault: &Fault) -> String {
@@ -240,6 +253,17 @@ mod tests {
         assert!(!raises.is_held(&name(700)));
     }
 
+    /// Who holds all of one group keeps no other one waiting.
+    #[test]
+    fn groups_that_are_held() {
+        let held: Vec<usize> = (0..TOGETHER_MAX).collect();
+        let (mut raises, mut base) = (Raises::default(), Base::new(&held, &[]));
+        (0..3 * TOGETHER_MAX).for_each(|number| raises.ask(name(number), 7));
+        let came = base.turn(&mut raises);
+        assert_eq!(came.iter().filter(|(_, came)| *came == Came::Raised).count(), 2 * TOGETHER_MAX);
+        assert!(base.statements <= 11, "{} statements", base.statements);
+    }
+
     /// Who holds all of a store is waited for once, and not zone by zone; what is needed no more is not tried again.
     #[test]
     fn a_store_that_is_held() {
@@ -260,7 +284,8 @@ mod tests {
         assert_eq!(raises.turn(|| later, |_| Ok(())).unwrap(), [(name(0), Came::Raised)]);
         // What is wrong with all of it is said of each, and not tried again.
         raises.ask(name(1), 7);
-        assert!(matches!(&raises.turn(|| later, |_| Err(Fault::Full)).unwrap()[..], [(_, Came::Never(_))]));
+        let refused = || Fault::Postgres { code: "42501".into(), words: "permission denied".into() };
+        assert!(matches!(&raises.turn(|| later, |_| Err(refused())).unwrap()[..], [(_, Came::Never(_))]));
         assert!(raises.turn(|| later, |_| Ok(())).unwrap().is_empty());
         raises.ask(name(1), 7);
         assert!(raises.turn(|| later, |_| Err(Fault::Away("gone".into()))).is_err());

@@ -40,7 +40,9 @@ impl Store {
         let (zones, above): (Vec<String>, Vec<i64>) = raises.into_iter().unzip();
         self.link.within(RAISING, || {
             let sql = "SELECT zonda.touch(a.zone, a.above) FROM unnest($1::text[], $2::bigint[]) AS a (zone, above)";
-            self.link.query(sql, &[&zones, &above]).map(drop)
+            self.link.query(sql, &[&zones, &above])?;
+            // What a commit waits for is no zone: with NOTIFY, others that commit.
+            self.link.batch("SET LOCAL lock_timeout = '10s'")
         })
     }
 }
