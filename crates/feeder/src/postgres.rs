@@ -88,7 +88,8 @@ impl Source for Postgres {
     }
 
     fn is_another(&mut self) -> Result<bool, Fault> {
-        if self.asked.elapsed() < ASKED_PAUSE.max(2 * self.pause()) {
+        // Each look says it too, and is not to wait for this.
+        if self.has_looked || self.asked.elapsed() < ASKED_PAUSE {
             return Ok(false);
         }
         let (now, _) = self.store.look(None)?;

@@ -155,7 +155,10 @@ impl Session {
                 if let Err(error) = self.tend() {
                     return Ended::Fault(error);
                 }
-                let is_away = self.about(|about| matches!(about.stands, Stands::Away(..)));
+                // A second connection may be refused, with a password of before, while the first one stands.
+                let is_refused = |about: &About| matches!(about.notices, Some(Err(_)));
+                let is_away =
+                    self.about(|about| matches!(about.stands, Stands::Away(..)) || is_refused(about));
                 if self.readdress.is_due(&self.terms, is_away == Some(true)) {
                     return Ended::Readdressed;
                 }
@@ -236,6 +239,8 @@ impl Session {
                 (false, Stands::Away(_, since)) => Stands::Away(words.clone(), *since),
                 (false, _) => Stands::Away(words.clone(), now),
             };
+            // Who hears them is away too.
+            about.notices.take_if(|_| !words.is_empty());
             std::mem::replace(&mut about.stands, stands)
         });
         match was {
@@ -283,7 +288,7 @@ impl Session {
     /// Whether what the database says is heard, or why not: it is looked each `poll-ms` then, as if it said nothing.
     fn notices(&self, words: Option<String>) {
         let heard = words.map(|words| if words.is_empty() { Ok(()) } else { Err(words) });
-        let why = heard.clone().and_then(Result::err);
+        let (is_heard, why) = (heard == Some(Ok(())), heard.clone().and_then(Result::err));
         let before = self.about(|about| {
             about.notices = heard;
             std::mem::replace(&mut about.notices_said, why.clone())
@@ -293,7 +298,7 @@ impl Session {
             (Some(None), Some(why)) if self.may_say() => {
                 tracing::warn!("store {name}: its NOTIFY is not heard: {why}; it is looked each `poll-ms`");
             }
-            (Some(Some(_)), None) if self.may_say() => {
+            (Some(Some(_)), None) if is_heard && self.may_say() => {
                 tracing::info!("store {name}: its NOTIFY is heard");
             }
             _ => {}

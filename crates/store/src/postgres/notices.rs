@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! connect -> LISTEN -> in doubt ---- what the other connection sends arrives ----> heard
-//!    ^                    '------- it does not: a proxy is between -------> not heard, for good
-//!    '--- 1, 2, 4 ... 60 s --- not heard <-- the connection ends, or is refused
+//!    ^                    '------- it does not, as behind a proxy ----.
+//!    '--- 1, 2, 4 ... 60 s, or 10 min --- not heard <-- refused, ended '
 //! ```
 //!
 //! It only wakes who looks: what is sent while nobody is connected is lost, so that nothing is known by it. All of it is at work while the runtime of the store's connection is: during statements, and
@@ -34,10 +34,18 @@ const IS_WELL_AFTER: Duration = Duration::from_secs(60);
 const PROOF_MAX: Duration = Duration::from_secs(10);
 /// What that is begins with this; the triggers send nothing with theirs.
 const PROOF: &str = "proof ";
+/// PostgreSQL 14 and later may end who says nothing for long.
+const LISTENING: &str = "SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'; LISTEN zonda";
 /// By which the connection is told from the other one.
 const APPLICATION: &str = "zonda notices";
-/// What a replica says to LISTEN, until it is promoted: another server then.
+/// What a replica says to LISTEN, until it is promoted.
 const READ_ONLY: &str = "25006";
+/// Before it is tried again what is not for want of a connection: a replica, or a proxy, stays one for long.
+const LONG_PAUSE: Duration = Duration::from_secs(600);
+/// Before it is sent again what somebody held up.
+const PROOF_PAUSE: Duration = Duration::from_secs(1);
+/// A commit that notifies waits for others that do, of all of the cluster: looks do not wait with it.
+const PROVING: &str = "BEGIN; SET LOCAL lock_timeout = '100ms'";
 
 /// Who hears notices. Dropped, its connection ends.
 pub struct Notices {
@@ -55,6 +63,8 @@ impl Drop for Notices {
 struct Heard {
     inner: Mutex<Inner>,
     wakes: Notify,
+    /// Nothing arrives by this connection.
+    is_deaf: Notify,
 }
 
 struct Inner {
@@ -75,13 +85,15 @@ enum Stands {
     InDoubt {
         /// When the other connection sent something.
         sent: Option<Instant>,
+        /// Before that nothing is sent.
+        next: Instant,
     },
 }
 
 impl Heard {
     fn new() -> Heard {
         let inner = Inner { is_new: false, stands: Stands::Known, are_heard: None, number: 0 };
-        Heard { inner: Mutex::new(inner), wakes: Notify::new() }
+        Heard { inner: Mutex::new(inner), wakes: Notify::new(), is_deaf: Notify::new() }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -90,7 +102,7 @@ impl Heard {
 
     fn listens(&self) {
         let mut inner = self.inner();
-        inner.stands = Stands::InDoubt { sent: None };
+        inner.stands = Stands::InDoubt { sent: None, next: Instant::now() };
         inner.number += 1;
         // What was sent before was not heard.
         inner.is_new = true;
@@ -100,6 +112,8 @@ impl Heard {
     fn lost(&self, why: String) {
         let mut inner = self.inner();
         (inner.stands, inner.are_heard) = (Stands::Known, Some(Err(why)));
+        // Whatever ended it may have ended the other one.
+        inner.is_new = true;
         self.wakes.notify_one();
     }
 
@@ -160,21 +174,36 @@ impl Store {
         let number = {
             let mut inner = notices.heard.inner();
             match inner.stands {
-                Stands::InDoubt { sent: None } => {
-                    inner.stands = Stands::InDoubt { sent: Some(Instant::now()) };
+                Stands::InDoubt { sent: None, next } if next <= Instant::now() => {
+                    inner.stands = Stands::InDoubt { sent: Some(Instant::now()), next };
                     inner.number
                 }
-                Stands::InDoubt { sent: Some(sent) } if sent.elapsed() >= PROOF_MAX => {
-                    let why = "what is sent does not arrive, as behind a proxy that gives each statement another connection";
-                    (inner.stands, inner.are_heard) = (Stands::Known, Some(Err(why.into())));
-                    notices.task.abort();
+                Stands::InDoubt { sent: Some(sent), .. } if sent.elapsed() >= PROOF_MAX => {
+                    inner.stands = Stands::Known;
+                    notices.heard.is_deaf.notify_one();
                     return Ok(());
                 }
                 _ => return Ok(()),
             }
         };
         let proof = format!("{PROOF}{}", proof_of(backend.unsigned_abs(), number));
-        self.link.query("SELECT pg_notify('zonda', $1)", &[&proof]).map(drop)
+        let sent: Result<(), Fault> = self
+            .link
+            .within(PROVING, || self.link.query("SELECT pg_notify('zonda', $1)", &[&proof]).map(drop));
+        match sent {
+            // All else can be read.
+            Err(fault) if fault.is_held() => {
+                let next = Instant::now() + PROOF_PAUSE;
+                notices.heard.inner().stands = Stands::InDoubt { sent: None, next };
+                Ok(())
+            }
+            Err(fault) if !matches!(fault, Fault::Away(_)) => {
+                let why = format!("it is not known whether they arrive: {}", fault.lines().join("; "));
+                notices.heard.lost(why);
+                Ok(())
+            }
+            sent => sent,
+        }
     }
 
     /// Waits until there is a notice, or something else can be read, for so long at most. Says whether it could.
@@ -217,11 +246,15 @@ async fn run(config: Config, tls: Option<MakeRustlsConnect>, heard: Arc<Heard>, 
                 Err(_) => silent(),
             },
         };
-        let is_for_good = matches!(&fault, Fault::Postgres { code, .. } if code == READ_ONLY);
-        let why = fault.lines().join("; ");
-        heard.lost(why);
-        if is_for_good {
-            return;
+        let is_for_long = match &fault {
+            Fault::Postgres { code, .. } => code == READ_ONLY,
+            Fault::Refused { .. } => true,
+            _ => false,
+        };
+        heard.lost(fault.lines().join("; "));
+        if is_for_long {
+            sleep(LONG_PAUSE).await;
+            continue;
         }
         pause = if began.elapsed() > IS_WELL_AFTER { PAUSES.0 } else { pause };
         sleep(pause).await;
@@ -236,7 +269,7 @@ where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     let mut messages = stream::poll_fn(move |context| connection.poll_message(context));
-    let listening = timeout(CONNECT_MAX, client.batch_execute("LISTEN zonda"));
+    let listening = timeout(CONNECT_MAX, client.batch_execute(LISTENING));
     let (mut listening, mut is_listening) = (std::pin::pin!(listening), false);
     loop {
         tokio::select! {
@@ -253,6 +286,10 @@ where
                 }
                 Ok(Err(error)) => return error.into(),
                 Err(_) => return silent(),
+            },
+            () = heard.is_deaf.notified() => return Fault::Refused {
+                zone: String::new(),
+                words: "what is sent does not arrive, as behind a proxy that gives each statement another connection".into(),
             },
         }
     }
@@ -275,7 +312,7 @@ mod tests {
         // Of another feeder, and of a connection before.
         for payload in ["proof 8 1", "proof 7 0", "proof"] {
             heard.takes(payload, 7);
-            assert_eq!(heard.inner().stands, Stands::InDoubt { sent: None }, "{payload}");
+            assert!(matches!(heard.inner().stands, Stands::InDoubt { sent: None, .. }), "{payload}");
         }
         assert!(std::mem::take(&mut heard.inner().is_new), "what is no proof wakes");
         heard.takes("proof 7 1", 7);

@@ -74,6 +74,24 @@ fn a_connection_that_dies() {
     assert_eq!(bed.database.sql(connections), "2");
 }
 
+/// Where it cannot be proved that they arrive all is followed as before.
+#[test]
+fn a_role_that_may_not_notify() {
+    let (bed, home) = (noisy(server::Scratch::alone()), Home::new());
+    bed.database.sql(
+        "CREATE ROLE quiet LOGIN; GRANT USAGE ON SCHEMA zonda TO quiet; GRANT SELECT ON ALL TABLES IN SCHEMA zonda TO quiet;
+         REVOKE EXECUTE ON FUNCTION pg_notify(text, text) FROM PUBLIC",
+    );
+    let server = home.start(&bed.database.address_of("quiet"), "poll-ms = 50");
+    await_serial(&server, "example.", 1);
+    let text =
+        await_told(&server, &["store"], "not heard: it is not known whether they arrive: permission denied");
+    assert!(text.contains("followed"), "{text}");
+    bed.database.sql(&add("example.", "new.example."));
+    await_serial(&server, "example.", 2);
+    assert!(told(&server, &["store"]).0 && !server.log().contains("away"), "{}", server.log());
+}
+
 /// A replica takes no LISTEN: it is looked, and that is said once.
 #[test]
 fn a_replica() {
