@@ -15,7 +15,9 @@ mod settle;
 pub(crate) mod text;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use api::frame::{Fields, Kind};
 use change::SerialStyle;
@@ -121,6 +123,10 @@ struct State {
     problem: Option<String>,
     /// Where such zones come from, by the settings now.
     source: Option<SourceId>,
+    /// Whether this process has seen to it that file and folder are durable with their names.
+    has_begun: bool,
+    /// The zone that is about to be removed, in lower case: one at a time.
+    leaving: Option<NameBuf>,
 }
 
 /// Why nothing is kept of what was to be.
@@ -194,12 +200,29 @@ impl Made {
     /// Sees to it that there is a list of zones before there is a text of one.
     pub(crate) fn begin(&self, folder: &PackFolder) -> Result<(), Unkept> {
         let mut state = self.state.lock();
-        let begun = state.file.begin(folder.path());
-        let is_begun = begun.is_ok();
+        if state.has_begun {
+            return Ok(());
+        }
+        if state.file.is_due(state.zones.len() + state.gone.len()) {
+            state.write_anew(folder)?;
+        }
+        let begun = make_folder(folder.path()).and_then(|()| state.file.begin(folder.path()));
+        state.has_begun = begun.is_ok();
         if let Err(problem) = begun {
             state.note(Some(problem));
         }
-        if is_begun { Ok(()) } else { Err(Unkept::NotNow) }
+        if state.has_begun { Ok(()) } else { Err(Unkept::NotNow) }
+    }
+
+    /// Lets nobody change a zone until what this gives is dropped, as it is about to be removed: what is said of it has to be true of all that it was.
+    pub(crate) fn leaving(&self, name: &Name) -> Leaving<'_> {
+        self.state.lock().leaving = Some(name.to_lowercase());
+        Leaving(self)
+    }
+
+    /// Whether a zone is about to be removed.
+    pub(crate) fn is_leaving(&self, name: &Name) -> bool {
+        self.state.lock().leaving.as_deref().is_some_and(|leaving| leaving.eq_ignore_case(name))
     }
 
     /// Keeps that a zone is there from now on, or is another one; durable once this returns.
@@ -228,6 +251,27 @@ impl Made {
         state.gone.insert(lower, gone);
         Ok(())
     }
+}
+
+/// See [`Made::leaving`].
+pub(crate) struct Leaving<'m>(&'m Made);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().leaving = None;
+    }
+}
+
+/// Makes the folder of texts, durable with its name, before the first of them.
+fn make_folder(packs: &Path) -> Result<(), String> {
+    let path = packs.join(TEXTS);
+    let made = fs::create_dir(&path).or_else(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Ok(()),
+        _ => Err(error),
+    });
+    // Whoever made it may have come no further.
+    let durable = made.and_then(|()| File::open(packs)?.sync_all());
+    durable.map_err(|error| format!("{}: {}", path.display(), crate::text::cannot("make", &error)))
 }
 
 impl State {

@@ -125,6 +125,10 @@ fn run(start: Start) -> Result<(), Faults> {
             Some(progress.show_while(|| controller.announce(&mut changing, wanted, &progress)).0)
         }
     };
+    if announced.is_some() {
+        // The log gives up what is not listed.
+        controller.expect_made_known()?;
+    }
     crate::dynamic::start(&controller, announced.is_some())?;
     run_workers(&controller, server, None).map_err(|error| format!("cannot start a worker: {error}"))?;
     controller.stores.begin(&controller);
@@ -177,6 +181,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let (change, is_empty) = taking.load(&controller)?;
     first.is_empty = is_empty;
     check_first_load(&controller, &change, &first)?;
+    controller.expect_made_known()?;
     crate::dynamic::start(&controller, true)?;
     // Last, as what comes to a socket that is new waits for the workers.
     let handed = std::mem::take(&mut taking.sockets);

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::json;
-use zonda_tests::server::{ctl, signal};
+use zonda_tests::server::{ctl, free_address, signal};
 
 use super::client::{Client, Reply, rrset};
-use super::{Bed, Fixture, SERVER, replace};
+use super::{Bed, Fixture, SERVER, is_root, replace};
+use crate::kit::zonda;
 
 /// How often the server is killed while zones come and go.
 const ROUNDS: u64 = 6;
@@ -144,6 +145,35 @@ fn a_zone_s_life() {
     assert_eq!(fixture.post(maker, &zone(name, "192.0.2.5")).status, 201);
     assert!(fixture.serial(name) > serial, "{} after {serial}", fixture.serial(name));
     assert_eq!(fixture.addresses("www.one.made.test."), [[192, 0, 2, 5]]);
+}
+
+/// A start that cannot know which zones were made, or whose rules are gone, is none: it would take them for gone, with all that changed in them.
+#[test]
+fn a_start_without_their_rules() {
+    let bed = Bed::new();
+    let fixture = bed.start();
+    assert_eq!(fixture.post(&bed.maker, &zone("one.made.test.", "192.0.2.1")).status, 201);
+    let changed =
+        fixture.patch("one.made.test.", &bed.maker, "", &[replace("www.one.made.test.", "192.0.2.2")]);
+    assert_eq!(changed.status, 204);
+    let Fixture { mut server, .. } = fixture;
+    signal(server.process.pid(), "KILL");
+    server.process.wait(Duration::from_secs(10)).expect("an end");
+    drop(server);
+    let folder = bed.files.path().display();
+    let user = if is_root() { "user = \"65534\"\ngroup = \"65534\"\n" } else { "" };
+    let settings = format!(
+        "[control]\nsocket = \"{folder}/control.sock\"\n[server]\n{user}listen = [\"{}\"]\nserve-stored = false\npack-directory = \"{folder}/packs\"\n\
+         [[zone]]\nname = \"other.\"\nfile = \"{folder}/zone\"\n",
+        free_address()
+    );
+    let path = bed.files.path().join("without.toml");
+    std::fs::write(&path, settings).expect("settings");
+    let path = path.to_str().expect("a path");
+    zonda(&["serve", "--config", path])
+        .assert_fails(1, &["[api] template: expected the one of 1 zone made over the API"]);
+    let fixture = bed.start();
+    assert_eq!(fixture.addresses("www.one.made.test."), [[192, 0, 2, 2]]);
 }
 
 /// What was asked for of a zone last, and whether it was answered.

@@ -11,8 +11,9 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::frame::{Ask, Asked, Fields, Kind, RowKind, Sets};
 use api::tag::Condition;
@@ -23,7 +24,7 @@ use super::Key;
 use super::inbox::{Event, Inbox, Of};
 use super::words::NO_ZONE;
 use crate::controller::{Changing, Controller};
-use crate::dynamic::{NotAltered, Queue};
+use crate::dynamic::{NotAltered, Queue, Told};
 use crate::made::text::{Usual, text_of};
 use crate::made::{MadeZone, Unkept};
 use crate::packs::PackFolder;
@@ -32,6 +33,12 @@ use crate::text::cannot;
 
 /// How long a change of the list waits for another one: who asks over HTTP waits seconds, and a reload of a million zones takes a minute.
 const CHANGE_WAIT: Duration = Duration::from_secs(2);
+
+/// How old a request may be when its turn comes: who waited longer was told that nothing is known of it, and may have done something else.
+const WORK_AGE_MAX: Duration = Duration::from_secs(15);
+
+/// How long changes of a zone that is to go may take: some syncs of a busy disk.
+const SETTLE_WAIT: Duration = Duration::from_secs(3);
 
 /// A text on its way, in the folder of texts: there is one at a time.
 const TEMPORARY: &str = ".new";
@@ -50,6 +57,8 @@ pub(super) struct Work {
     pub(super) key: Arc<Key>,
     /// The keys among which that one is.
     pub(super) keys: u64,
+    /// When it came.
+    pub(super) since: Instant,
 }
 
 /// What became of it.
@@ -108,8 +117,11 @@ impl Controller {
         let is_over = self.dynamic.is_held() || self.upgrade.handed_to().is_some();
         let folder = self.writable_folder().filter(|_| self.dynamic.is_running() && !is_over);
         let folder = folder.ok_or(NotAltered::NotNow)?;
-        if let Some(problem) = self.made.problem() {
-            tracing::error!("{problem}");
+        if work.since.elapsed() > WORK_AGE_MAX {
+            return Err(NotAltered::NotNow);
+        }
+        // Told when it was read, and by `zonda ctl status`.
+        if self.made.problem().is_some() {
             return Err(said(
                 503,
                 "zones are not made or removed now: the list of those that were cannot be read",
@@ -128,6 +140,10 @@ impl Controller {
                 if self.texts.of(&work.zone).is_frozen {
                     return Err(said(409, "the zone is frozen by its operator"));
                 }
+                let _leaving = self.made.leaving(&work.zone);
+                if !self.is_settled(&work.zone) {
+                    return Err(NotAltered::NotNow);
+                }
                 self.expect_version(&work.zone, condition)?;
                 self.drop_zone(&mut changing, folder, work, &made)
             }
@@ -144,6 +160,17 @@ impl Controller {
             true => Err(said(422, format!("this zone was not made over the API: {}", self.owner_of(zone)))),
             false => Err(said(404, NO_ZONE)),
         }
+    }
+
+    /// Whether all that was asked for of a zone is served: nothing more of it is taken now.
+    fn is_settled(&self, zone: &NameBuf) -> bool {
+        let (sender, told) = sync_channel(1);
+        let barrier = Told::new(move |result: Result<(), _>| {
+            // Who waited for it may be gone.
+            let _ = sender.try_send(result.is_ok());
+        });
+        self.dynamic.barrier(zone.clone(), barrier);
+        told.recv_timeout(SETTLE_WAIT).unwrap_or(false)
     }
 
     fn expect_version(&self, zone: &Name, condition: Condition) -> Result<(), NotAltered> {
@@ -183,7 +210,7 @@ impl Controller {
             return Err(NotAltered::NotNow);
         }
         self.made.begin(folder).map_err(unkept)?;
-        if let Err(error) = write_text(folder.path(), &path, &text) {
+        if let Err(error) = write_text(&path, &text) {
             let path = path.display();
             tracing::error!(zone = %zone, "zone {zone} is not made: {path}: {}", cannot("write", &error));
             return Err(NotAltered::NotNow);
@@ -192,7 +219,12 @@ impl Controller {
             let _ = fs::remove_file(&path);
             said(422, words_of(&lines, &path))
         })?;
+        let Some(read) = self.store_over_older(folder, read) else {
+            let _ = fs::remove_file(&path);
+            return Err(NotAltered::NotNow);
+        };
         if let Err(why) = self.made.keep(folder, zone, made.clone()) {
+            self.give_up_made(read);
             if why == Unkept::NotNow {
                 let _ = fs::remove_file(&path);
             }
@@ -270,12 +302,8 @@ impl Controller {
 }
 
 /// Writes the text of a zone, durable with its name in the folder.
-fn write_text(packs: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(packs);
-    if !folder.try_exists()? {
-        fs::create_dir(folder)?;
-        File::open(packs)?.sync_all()?;
-    }
+fn write_text(path: &Path, text: &[u8]) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
     let temporary = folder.join(TEMPORARY);
     let mut file = File::create(&temporary)?;
     file.write_all(text)?;

@@ -358,7 +358,7 @@ impl Session {
             Task::Act { zone, act } => self.look(around, number, Look::Act(of, zone, act)),
             Task::Work { zone } => {
                 let ask = entry.change(&zone, ask, false, attempts);
-                let work = Work { of, zone, ask, key, keys: keys.number };
+                let work = Work { of, zone, ask, key, keys: keys.number, since: entry.since };
                 if around.works.push(work, 0).is_err() {
                     self.refuse(around, number, &not_now());
                 }

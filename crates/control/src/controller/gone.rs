@@ -104,6 +104,7 @@ impl Controller {
         };
         let stored = folder.set_removed(names.iter().map(|name| &**name));
         if let Err(problem) = &stored {
+            self.zones.write().gone.is_changed = true;
             tracing::warn!(
                 error = problem,
                 "{problem}; the next start serves zones that were removed for a moment"

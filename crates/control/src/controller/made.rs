@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
-use zone::catalog::View;
 
 use super::change::Change;
 use super::said::{By, Said};
@@ -15,7 +14,7 @@ use super::zones::Awaited;
 use super::{ChangeGuard, Changing, Controller};
 use crate::findings::Room;
 use crate::load::{Job, Loaded, Loader, SMALL_PACK_OCTETS};
-use crate::packs::Stored;
+use crate::packs::{PackFolder, Stored};
 use crate::progress::Progress;
 use crate::sources::{Source, SourceId};
 
@@ -76,6 +75,22 @@ impl Controller {
         }
     }
 
+    /// Stores a zone that was read where packs of the folder have another one of its name, which went: the list of those that went names it no more once it is shown, and a start
+    /// must find the new one then. Until that start the list does name it, so that nothing of this pack is shown before the zone is kept. `None`: it cannot be stored.
+    pub(crate) fn store_over_older(&self, folder: &PackFolder, mut read: ReadMade) -> Option<ReadMade> {
+        if self.zones.read().gone.has(&read.job.name) {
+            let _making = self.make_packs();
+            read.loaded.pack = folder.store(&read.loaded.pack.pack).ok()?;
+        }
+        Some(read)
+    }
+
+    /// A zone that was read is not to be shown.
+    pub(crate) fn give_up_made(&self, read: ReadMade) {
+        self.zones.write().packs.add_unused(&read.loaded.pack);
+        self.remove_unused_files();
+    }
+
     /// Serves a zone that was read. There is none of its name.
     pub(crate) fn enter_made(&self, _changing: &mut Changing, source: SourceId, read: ReadMade) {
         let ReadMade { job, loaded } = read;
@@ -91,7 +106,7 @@ impl Controller {
         self.arrange_awaited(&mut zones);
         drop(zones);
         // Smaller ones are stored together.
-        if pack.pack.octets().len() >= SMALL_PACK_OCTETS {
+        if pack.file.is_none() && pack.pack.octets().len() >= SMALL_PACK_OCTETS {
             self.store_base(&pack.pack);
         }
         self.is_untidy.store(true, Ordering::SeqCst);
@@ -113,7 +128,8 @@ impl Controller {
         let is_told = self.dynamic.replaced(name.to_lowercase());
         self.recursion.iter().for_each(|recursion| recursion.zones_changed());
         said.end();
-        is_told
+        // Once more, where it could not be written.
+        self.store_gone() && is_told
     }
 
     /// Whose a zone is that is there, in words.
@@ -135,12 +151,12 @@ impl Controller {
 
     /// The name of the nearest zone above this name that others are answered from.
     pub(crate) fn zone_above(&self, name: &Name) -> Option<NameBuf> {
+        let zones = self.zones.read();
         self.catalog.reader().with(|view| {
-            // Nobody is answered from a mirror: it is a copy for the resolver.
-            let is_answered_from = |name: &&Name| {
-                let slot = view.slot_named(name);
-                let slot = slot.filter(|slot| matches!(view.view_of(*slot), Some(View::Zone(_))));
-                slot.is_some_and(|slot| !view.group_of(slot).is_mirror())
+            // Nobody is answered from a mirror: it is a copy for the resolver. Whether there are data now does not matter, as they may come back.
+            let is_answered_from = |name: &&Name| match zones.slot(view, name) {
+                Some(slot) => !view.group_of(slot).is_mirror(),
+                None => !zones.awaited.is_empty() && zones.awaited.contains_key(&name.to_lowercase()),
             };
             let mut above = std::iter::successors(name.parent(), |name| name.parent());
             above.find(is_answered_from).map(Name::to_lowercase)

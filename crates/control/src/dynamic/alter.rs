@@ -243,6 +243,9 @@ impl Changer {
         if let Some(style) = controller.made.serial_style(name) {
             terms.serial = style;
         }
+        if controller.made.is_leaving(name) {
+            return Err(NotAltered::NotNow);
+        }
         if terms.policy.is_none() {
             return Err(said(
                 422,

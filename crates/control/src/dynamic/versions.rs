@@ -58,6 +58,9 @@ impl Changer {
             let words = Words::OfStore(store);
             return Err(Said { words, ..Said::with_ede(rcode::REFUSED, ede::PROHIBITED) });
         }
+        if self.controller.made.is_leaving(name) {
+            return Err(Said::not_now());
+        }
         if self.controller.is_secondary(name) {
             tracing::info!(zone = %name, "zone {name}: updates refused: it is transferred from others, and `forward-updates` is not set");
             // Its primary is to be told.

@@ -30,7 +30,7 @@ pub(super) struct MadeFile {
     lines: usize,
     /// Whether it must be written anew, as it has what it should not.
     is_torn: bool,
-    /// Whether there was none.
+    /// Whether there was none, or none that begins as one: what this program writes does before there is anything else.
     pub(super) is_missing: bool,
     /// Why it could not be written last.
     pub(super) problem: Option<String>,
@@ -55,6 +55,7 @@ impl MadeFile {
             text.clear();
             let octets = (&mut reader).take(LINE_OCTETS_MAX).read_until(b'\n', &mut text);
             if octets.map_err(|error| fault(&cannot("read", &error)))? == 0 {
+                read.is_missing = read.lines == 0;
                 return Ok(read);
             }
             let is_first = read.lines == 0;
@@ -66,7 +67,7 @@ impl MadeFile {
             let is_last = text.last() != Some(&b'\n') && text.len() < LINE_OCTETS_MAX as usize;
             if is_last && (!is_first || known.is_some_and(|text| HEAD.starts_with(text))) {
                 // Nobody was told of it.
-                read.is_torn = true;
+                (read.is_torn, read.is_missing) = (true, is_first);
                 return Ok(read);
             }
             if is_first {
@@ -77,7 +78,7 @@ impl MadeFile {
                 None => {
                     let number = read.lines;
                     return Err(fault(&format!(
-                        "line {number} is damaged: restore the file, or take that line out"
+                        "line {number} is damaged: restore the file, or take that line out, which removes its zone"
                     )));
                 }
             }
@@ -108,7 +109,10 @@ impl MadeFile {
     /// Sees to it that there is a file, durable with its name: texts without one are of a file that was lost.
     pub(super) fn begin(&mut self, folder: &Path) -> Result<(), String> {
         let opened = self.open(folder).map(drop);
-        opened.map_err(|error| format!("{}: {}", folder.join(NAME).display(), cannot("write", &error)))
+        opened.map_err(|error| {
+            self.is_torn = true;
+            format!("{}: {}", folder.join(NAME).display(), cannot("write", &error))
+        })
     }
 
     fn open(&mut self, folder: &Path) -> io::Result<&mut File> {
@@ -116,10 +120,11 @@ impl MadeFile {
             let mut file = OpenOptions::new().create(true).append(true).open(folder.join(NAME))?;
             if file.metadata()?.len() == 0 {
                 file.write_all(HEAD.as_bytes())?;
-                file.sync_all()?;
-                File::open(folder)?.sync_all()?;
                 self.lines = 1;
             }
+            // Whoever wrote it may have come no further.
+            file.sync_all()?;
+            File::open(folder)?.sync_all()?;
             self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use wire::{Name, NameBuf};
 
@@ -15,6 +15,9 @@ use crate::pattern::Pattern;
 use crate::sources::{Allowed, SourceId};
 use crate::text::count;
 use crate::wanted::{Unread, WantedZones, name_of_file};
+
+/// Texts without a line that a crash, and files that could not be removed, leave behind: zones are made one at a time. More are of a list that is older than they are.
+const OTHERS_MAX: usize = 16;
 
 /// Zones of one name by two owners that are told by name: who has more has the same mistake in all.
 const CLASHES_TOLD_MAX: usize = 20;
@@ -42,10 +45,7 @@ impl Controller {
         let clashes = take_from(wanted, state);
         clashes.iter().for_each(|line| tracing::warn!("{line}"));
         let fault = state.problem.clone().or_else(|| {
-            (state.source.is_none() && !state.zones.is_empty()).then(|| {
-                let zones = count(state.zones.len(), "zone");
-                format!("[api] template: expected the one of {zones} made over the API, found none")
-            })
+            (state.source.is_none() && !state.zones.is_empty()).then(|| no_template(state.zones.len()))
         });
         let fault = fault.map(|line| {
             tracing::error!("{line}; zones that were made stay as they were");
@@ -65,7 +65,28 @@ impl Controller {
         let state = self.made.state.lock();
         drop(take_from(wanted, &state));
         state.zones.keys().for_each(|name| wanted.push(name, SourceId::UNKNOWN));
+        if let Some(line) = &state.problem {
+            // Which more there are nobody knows.
+            let (pattern, allowed) = (Pattern::new(Path::new("")), Allowed::default());
+            wanted.unread.push(Unread { pattern, allowed, folder: None, line: line.clone() });
+        }
     }
+
+    /// Whether it is known which zones were made, and by which rules they are served. The error: why not. A start without that would take them for gone, with all that changed in them.
+    pub(crate) fn expect_made_known(&self) -> Result<(), String> {
+        let state = self.made.state.lock();
+        match (&state.problem, state.source.is_none() && !state.zones.is_empty()) {
+            (Some(line), _) => Err(line.clone()),
+            (None, true) => Err(no_template(state.zones.len())),
+            (None, false) => Ok(()),
+        }
+    }
+}
+
+/// What is said where the settings have no rules for so many zones.
+fn no_template(zones: usize) -> String {
+    let zones = count(zones, "zone");
+    format!("[api] template: expected the one of {zones} made over the API, found none")
 }
 
 /// Takes the zones that are made from who wants them too; says whose they are.
@@ -117,6 +138,12 @@ impl State {
                     folder.path().display()
                 ));
             }
+            Ok(_) if self.others(folder).count() > OTHERS_MAX => {
+                self.problem = Some(format!(
+                    "{0}/{FILE}: expected the list of all zones made over the API, found more than {OTHERS_MAX} texts in {0}/{TEXTS} that it does not have: it is an older one; restore the newest, or take these away",
+                    folder.path().display()
+                ));
+            }
             Ok(file) => {
                 (self.file, self.is_read, self.problem) = (file, true, None);
                 self.remove_others(folder);
@@ -134,12 +161,16 @@ impl State {
         if !folder.is_writable() {
             return;
         }
-        for (name, path) in texts_in(folder) {
-            if !self.zones.contains_key(&name) {
-                // What stays is looked at by the next start.
-                let _ = fs::remove_file(path);
-            }
+        for path in self.others(folder) {
+            // What stays is looked at by the next start.
+            let _ = fs::remove_file(path);
         }
+    }
+
+    /// Texts of zones that there are not.
+    fn others(&self, folder: &PackFolder) -> impl Iterator<Item = PathBuf> {
+        let others = texts_in(folder).filter(|(name, _)| !self.zones.contains_key(name));
+        others.map(|(_, path)| path)
     }
 }
 

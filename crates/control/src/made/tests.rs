@@ -150,8 +150,16 @@ fn old_ones_that_are_gone_are_forgotten() {
     assert!(state.gone.len() == GONE_MAX && !state.gone.contains_key(&name("new.test.")));
 }
 
+/// Zones, what is wrong, whose zones others want, and how many lists could not be read.
+type Settled = (Vec<String>, Option<String>, Vec<String>, usize);
+
 /// A controller with these zones made before its start, and what is wanted of it by the settings.
-fn wanted(scratch: &Path, made: &[&str], more: &str) -> (Vec<String>, Option<String>, Vec<String>, usize) {
+fn wanted(scratch: &Path, made: &[&str], more: &str) -> Settled {
+    wanted_by(scratch, made, more).0
+}
+
+/// The same, and whether a start may go on with that.
+fn wanted_by(scratch: &Path, made: &[&str], more: &str) -> (Settled, Result<(), String>) {
     let packs = scratch.join("packs");
     let kept = Made::new();
     for text in made {
@@ -167,7 +175,7 @@ fn wanted(scratch: &Path, made: &[&str], more: &str) -> (Vec<String>, Option<Str
     let mut zones: Vec<String> =
         wanted.iter().map(said).map(|text| text.replace(&format!("{}/", scratch.display()), "")).collect();
     zones.sort();
-    (zones, fault, clashes, wanted.unread.len())
+    ((zones, fault, clashes, wanted.unread.len()), controller.expect_made_known())
 }
 
 #[test]
@@ -196,6 +204,13 @@ fn without_a_template_nothing_of_them_changes() {
         wanted(scratch.path(), &["a.test."], "[[zone]]\nname = \"c.test.\"\nfile = \"c\"\n");
     assert_eq!(zones, ["c.test. c"]);
     assert!(unread == 1 && fault.as_ref().is_some_and(|line| line.contains("template")), "{fault:?}");
+    // A start, which has nothing that could stay, is none.
+    let (_, known) = wanted_by(scratch.path(), &[], "");
+    assert!(known.is_err_and(|line| line.contains("template")));
+    let (_, known) = wanted_by(scratch.path(), &[], TEMPLATE);
+    assert_eq!(known, Ok(()));
+    fs::write(scratch.path().join("packs/made"), "damaged\n").unwrap();
+    assert!(wanted_by(scratch.path(), &[], TEMPLATE).1.is_err());
     // None was made: nothing is missing.
     let (_, fault, _, unread) = wanted(tempfile::tempdir().unwrap().path(), &[], "");
     assert!(fault.is_none() && unread == 0);
@@ -231,6 +246,34 @@ fn a_lost_list_is_no_empty_one() {
     let state = read(path);
     assert!(!state.is_read && state.problem.is_some_and(|line| line.contains("restore")));
     assert!(path.join(TEXTS).join("a.test.zone").exists());
+    // So it is where it was cut off before it had begun, which nothing of ours leaves beside a text.
+    for length in 0..line::HEAD.len() {
+        fs::write(path.join("made"), &line::HEAD[..length]).unwrap();
+        assert!(read(path).problem.is_some() && path.join(TEXTS).join("a.test.zone").exists(), "{length}");
+    }
+    // One that is older than many texts does not have them removed either.
+    fs::write(path.join("made"), line::HEAD).unwrap();
+    for number in 0..20 {
+        fs::write(path.join(TEXTS).join(format!("{number}.test.zone")), "").unwrap();
+    }
+    assert!(read(path).problem.is_some_and(|line| line.contains("older")));
+    assert_eq!(fs::read_dir(path.join(TEXTS)).unwrap().count(), 21);
+}
+
+/// What could not be begun is begun anew, and not taken for a good one.
+#[test]
+fn a_head_that_could_not_be_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = folder(scratch.path());
+    let made = Made::new();
+    fs::create_dir(scratch.path().join("made")).unwrap();
+    assert_eq!(made.begin(&folder), Err(Unkept::NotNow));
+    fs::remove_dir(scratch.path().join("made")).unwrap();
+    fs::write(scratch.path().join("made"), &line::HEAD[..5]).unwrap();
+    made.begin(&folder).unwrap();
+    made.keep(&folder, &name("a.test."), zone("")).unwrap();
+    drop(folder);
+    assert_eq!(read(scratch.path()).zones.len(), 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use zone::catalog::View;
 use super::*;
 use crate::api::{Keys, new_api_key};
 use crate::controller::Overrides;
-use crate::dynamic::{Alter, AlterDone};
+use crate::dynamic::{Alter, AlterDone, Outcome};
 use crate::progress::Progress;
 use crate::serve::all_wanted;
 use crate::settings::Settings;
@@ -50,19 +50,25 @@ impl Bed {
 
     /// A start on what is in the folder.
     fn start(&self, more: &str) -> Server {
-        let text = self.settings(more);
-        std::fs::write(self.path().join("zonda.toml"), &text).unwrap();
-        let settings = Settings::parse(&self.path().join("zonda.toml"), &text).unwrap();
-        let key = Arc::clone(Keys::of(&settings, 0).find(self.secret.as_bytes(), 0).unwrap());
-        let controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
-        let progress = Progress::default();
+        let server = self.controller(more);
+        let (controller, progress) = (&server.controller, Progress::default());
         {
             let mut changing = controller.change();
             let wanted = all_wanted(&changing.settings, &controller.overrides, &progress).unwrap();
             let (candidates, _) = controller.announce(&mut changing, wanted, &progress);
             controller.load_first(&mut changing, candidates, false, &progress);
         }
-        crate::dynamic::start(&controller, true).unwrap();
+        crate::dynamic::start(controller, true).unwrap();
+        server
+    }
+
+    /// One that has looked at nothing yet.
+    fn controller(&self, more: &str) -> Server {
+        let text = self.settings(more);
+        std::fs::write(self.path().join("zonda.toml"), &text).unwrap();
+        let settings = Settings::parse(&self.path().join("zonda.toml"), &text).unwrap();
+        let key = Arc::clone(Keys::of(&settings, 0).find(self.secret.as_bytes(), 0).unwrap());
+        let controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
         Server { controller, key }
     }
 }
@@ -83,7 +89,8 @@ impl Server {
         let mut octets = Vec::new();
         Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
         let (zone, key) = (name(zone), Arc::clone(&self.key));
-        self.controller.work_for_api(&Work { of: OF, zone, ask: octets.into(), key, keys: 0 })
+        let since = Instant::now();
+        self.controller.work_for_api(&Work { of: OF, zone, ask: octets.into(), key, keys: 0, since })
     }
 
     fn make_with(&self, zone: &str, fields: Fields<'_>, sets: &SetsBuf) -> Result<u32, NotAltered> {
@@ -111,6 +118,11 @@ impl Server {
 
     /// Changes the address of a zone, as a PATCH does.
     fn change(&self, zone: &str, address: u8) -> (u32, u32) {
+        let outcome = self.try_change(zone, address).unwrap();
+        (outcome.before, outcome.after)
+    }
+
+    fn try_change(&self, zone: &str, address: u8) -> Result<Outcome, NotAltered> {
         let (mut zones, mut octets) = (ZonesBuf::default(), Vec::new());
         zones.push(&name(zone), Condition::None, &self::address(zone, address));
         let asked = Asked::Change { repeat: None, is_dry: false, zones: zones.zones() };
@@ -120,8 +132,7 @@ impl Server {
         let (key, since) = (Arc::clone(&self.key), std::time::Instant::now());
         let alter = Alter { zone: name(zone), ask: octets.into(), key, keys: 0, since, done };
         self.controller.dynamic.alter(alter);
-        let outcome = told.recv().unwrap().unwrap();
-        (outcome.before, outcome.after)
+        told.recv().unwrap()
     }
 
     /// The serial and the last octet of the address of `www` as served.
@@ -338,14 +349,60 @@ fn keys_of_before() {
     let sets = address("a.test.", 1);
     let asked = Asked::Make { zone: &apex, repeat: None, fields, sets: sets.sets() };
     Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
-    let work = Work { of: OF, zone: apex, ask: octets.into(), key: Arc::clone(&server.key), keys: 1 };
+    let (key, since) = (Arc::clone(&server.key), Instant::now());
+    let work = Work { of: OF, zone: apex, ask: octets.into(), key, keys: 1, since };
     assert!(matches!(server.controller.work_for_api(&work), Err(NotAltered::OtherKeys)));
     // So is what nobody lets be changed now: another change takes longer than clients wait.
     let work = Work { keys: 0, ..work };
     let changing = server.controller.change();
     assert!(matches!(server.controller.work_for_api(&work), Err(NotAltered::NotNow)));
     drop(changing);
-    assert!(server.controller.work_for_api(&work).is_ok());
+    // Who has waited long has been told that nothing is known of it.
+    let old = Work { since: since.checked_sub(2 * WORK_AGE_MAX).unwrap(), ..work };
+    assert!(matches!(server.controller.work_for_api(&old), Err(NotAltered::NotNow)));
+    assert!(server.controller.work_for_api(&Work { since: Instant::now(), ..old }).is_ok());
+}
+
+/// Packs that were made of a zone that is gone show nothing of it once another has its name, whenever the server ends.
+#[test]
+fn older_data_stay_hidden() {
+    let bed = Bed::new();
+    let server = bed.start("");
+    server.make("a.test.").unwrap();
+    server.make("b.test.").unwrap();
+    drop(server.controller.store_and_rest());
+    assert!(server.drop_zone("a.test.", Condition::None).is_ok());
+    let again = server.make("a.test.").unwrap();
+    // The list of those that went is written without it, and nothing else.
+    server.controller.tidy();
+    drop(server);
+    let stored = bed.controller("");
+    assert!(stored.controller.serve_stored(&Progress::default()) > 0);
+    assert_eq!(stored.served("a.test."), Some((again, 1)));
+    drop(stored);
+    assert_eq!(bed.start("").served("a.test."), Some((again, 1)));
+}
+
+/// What changes while a zone is about to go is refused, so that what is said of it is true of its last version.
+#[test]
+fn nothing_changes_what_goes() {
+    let bed = Bed::new();
+    let server = bed.start("");
+    server.make("a.test.").unwrap();
+    let leaving = server.controller.made.leaving(&name("A.test."));
+    assert!(matches!(server.try_change("a.test.", 7), Err(NotAltered::NotNow)));
+    drop(leaving);
+    assert!(server.try_change("a.test.", 7).is_ok());
+}
+
+/// A zone above that has no data now has its say all the same: they may come back.
+#[test]
+fn below_a_zone_without_data() {
+    let bed = Bed::new();
+    let zone = "[[zone]]\nname = \"test.\"\nfile = \"none\"\n";
+    let server = bed.start(zone);
+    assert!(server.controller.has_zone(&name("test.")) && !server.controller.has_data(&name("test.")));
+    assert_eq!(status(server.make("a.test.")), 403);
 }
 
 #[test]
