@@ -145,6 +145,8 @@ pub struct Controller {
     tidying: RwLock<()>,
     /// Read by who makes packs of zones as they are: see `resting`.
     making: RwLock<()>,
+    /// Held by who stores the names of zones that are gone: see [`gone`].
+    storing_gone: Mutex<()>,
     /// The upgrade that is under way, and whom this server has handed over to.
     pub(crate) upgrade: crate::upgrade::give::State,
     /// The control socket, once it is served.
@@ -275,6 +277,7 @@ impl Controller {
             is_log_unread: AtomicBool::new(has_log),
             tidying: RwLock::named("tidying", ()),
             making: RwLock::named("making packs", ()),
+            storing_gone: Mutex::named("storing what is gone", ()),
             upgrade: crate::upgrade::give::State::default(),
             control: OnceLock::new(),
             notifier: OnceLock::new(),

@@ -107,6 +107,8 @@ struct Gone {
 /// Zones that are made, as other threads see them.
 pub(crate) struct Made {
     state: Mutex<State>,
+    /// The zone that is about to be removed, in lower case: one at a time. By itself, as each change looks at it, and the other is held while a disk syncs.
+    leaving: Mutex<Option<NameBuf>>,
 }
 
 /// What there is.
@@ -125,8 +127,6 @@ struct State {
     source: Option<SourceId>,
     /// Whether this process has seen to it that file and folder are durable with their names.
     has_begun: bool,
-    /// The zone that is about to be removed, in lower case: one at a time.
-    leaving: Option<NameBuf>,
 }
 
 /// Why nothing is kept of what was to be.
@@ -140,7 +140,8 @@ pub(crate) enum Unkept {
 
 impl Made {
     pub(crate) fn new() -> Made {
-        Made { state: Mutex::named("made zones", State::default()) }
+        let leaving = Mutex::named("made zone that leaves", None);
+        Made { state: Mutex::named("made zones", State::default()), leaving }
     }
 
     /// How many there are.
@@ -216,13 +217,13 @@ impl Made {
 
     /// Lets nobody change a zone until what this gives is dropped, as it is about to be removed: what is said of it has to be true of all that it was.
     pub(crate) fn leaving(&self, name: &Name) -> Leaving<'_> {
-        self.state.lock().leaving = Some(name.to_lowercase());
+        *self.leaving.lock() = Some(name.to_lowercase());
         Leaving(self)
     }
 
     /// Whether a zone is about to be removed.
     pub(crate) fn is_leaving(&self, name: &Name) -> bool {
-        self.state.lock().leaving.as_deref().is_some_and(|leaving| leaving.eq_ignore_case(name))
+        self.leaving.lock().as_deref().is_some_and(|leaving| leaving.eq_ignore_case(name))
     }
 
     /// Keeps that a zone is there from now on, or is another one; durable once this returns.
@@ -258,7 +259,7 @@ pub(crate) struct Leaving<'m>(&'m Made);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().leaving = None;
+        *self.0.leaving.lock() = None;
     }
 }
 

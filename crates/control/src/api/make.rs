@@ -35,7 +35,7 @@ use crate::text::cannot;
 const CHANGE_WAIT: Duration = Duration::from_secs(2);
 
 /// How old a request may be when its turn comes: who waited longer was told that nothing is known of it, and may have done something else.
-const WORK_AGE_MAX: Duration = Duration::from_secs(15);
+const WORK_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// How long changes of a zone that is to go may take: some syncs of a busy disk.
 const SETTLE_WAIT: Duration = Duration::from_secs(3);

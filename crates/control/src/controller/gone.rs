@@ -84,6 +84,8 @@ impl Controller {
     /// Stores the names if they changed; says whether they are stored. Those that no pack has any more are left out, looked for now and then.
     pub(super) fn store_gone(&self) -> bool {
         let Some(folder) = &self.folder else { return true };
+        // One after the other: the last file is the newest list, and whoever finds nothing to be stored finds it stored.
+        let _storing = self.storing_gone.lock();
         // Nobody comes to rest who is in the list of before.
         let _making = self.make_packs();
         let zones = self.zones.read();

@@ -65,10 +65,12 @@ impl Controller {
         let state = self.made.state.lock();
         drop(take_from(wanted, &state));
         state.zones.keys().for_each(|name| wanted.push(name, SourceId::UNKNOWN));
-        if let Some(line) = &state.problem {
+        // Before the list was read nobody knows of any.
+        let unread = || (!state.is_read && self.folder().is_some()).then(|| "not read yet".to_owned());
+        if let Some(line) = state.problem.clone().or_else(unread) {
             // Which more there are nobody knows.
             let (pattern, allowed) = (Pattern::new(Path::new("")), Allowed::default());
-            wanted.unread.push(Unread { pattern, allowed, folder: None, line: line.clone() });
+            wanted.unread.push(Unread { pattern, allowed, folder: None, line });
         }
     }
 
@@ -138,7 +140,7 @@ impl State {
                     folder.path().display()
                 ));
             }
-            Ok(_) if self.others(folder).count() > OTHERS_MAX => {
+            Ok(_) if self.unknown(folder) > OTHERS_MAX => {
                 self.problem = Some(format!(
                     "{0}/{FILE}: expected the list of all zones made over the API, found more than {OTHERS_MAX} texts in {0}/{TEXTS} that it does not have: it is an older one; restore the newest, or take these away",
                     folder.path().display()
@@ -165,6 +167,12 @@ impl State {
             // What stays is looked at by the next start.
             let _ = fs::remove_file(path);
         }
+    }
+
+    /// How many texts are of zones that the list has never had. One of a zone that is gone may come back with a disk that lost its removal.
+    fn unknown(&self, folder: &PackFolder) -> usize {
+        let is_known = |name: &NameBuf| self.zones.contains_key(name) || self.gone.contains_key(name);
+        texts_in(folder).filter(|(name, _)| !is_known(name)).count()
     }
 
     /// Texts of zones that there are not.

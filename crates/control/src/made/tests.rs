@@ -67,7 +67,7 @@ fn half_a_line_is_none() {
         let state = read(path);
         assert!(state.problem.is_none() && state.zones.len() == 1, "{length}");
         // The next line stands behind the last whole one.
-        let again = Made { state: Mutex::new(state) };
+        let again = Made { state: Mutex::new(state), ..Made::new() };
         again.keep(&folder(path), &name("c.test."), zone("")).unwrap();
         let zones = read(path).zones;
         assert!(zones.len() == 2 && zones.contains_key(&name("c.test.")), "{length}");
@@ -75,7 +75,7 @@ fn half_a_line_is_none() {
     // So with the first line.
     for length in 0..line::HEAD.len() {
         fs::write(path.join("made"), &line::HEAD[..length]).unwrap();
-        let again = Made { state: Mutex::new(read(path)) };
+        let again = Made { state: Mutex::new(read(path)), ..Made::new() };
         again.keep(&folder(path), &name("c.test."), zone("")).unwrap();
         assert_eq!(read(path).zones.len(), 1, "{length}");
     }
