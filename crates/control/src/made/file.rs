@@ -44,7 +44,8 @@ impl MadeFile {
         let mut read = MadeFile::default();
         let mut reader = match File::open(&path) {
             Ok(file) => BufReader::with_capacity(BUFFER_OCTETS, file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Or there is no folder, which is said where it is opened.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 read.is_missing = true;
                 return Ok(read);
             }
