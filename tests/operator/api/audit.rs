@@ -76,3 +76,39 @@ fn without_a_place_changes_go_on() {
     }
     fixture.server.await_log("[api] audit:");
 }
+
+/// Zones that are made, set and removed, or were to be.
+#[test]
+fn so_have_zones_that_come_and_go() {
+    let mut bed = Bed::new();
+    let folder = bed.files.path().join("log");
+    fs::create_dir(&folder).expect("a folder");
+    if is_root() {
+        chown(&folder, Some(NOBODY), Some(NOBODY)).expect("a folder of the server's");
+    }
+    let file = folder.join("audit.jsonl");
+    bed.keys = format!("audit = \"file:{}\"\n{}", file.display(), bed.keys);
+    let fixture = bed.start();
+    let (zones, zone) = (format!("{SERVER}/zones"), format!("{SERVER}/zones/one.made.test."));
+    let made =
+        json!({"name": "one.made.test.", "kind": "Native", "nameservers": [], "rrsets": []}).to_string();
+    for (method, path, key, body, status) in [
+        ("POST", &zones, &bed.maker, &*made, 201),
+        ("POST", &zones, &bed.maker, &*made, 409),
+        ("PUT", &zone, &bed.maker, "{\"account\": \"ours\"}", 204),
+        ("DELETE", &zone, &bed.acme, "", 404),
+        ("DELETE", &zone, &bed.maker, "", 204),
+    ] {
+        let reply = fixture.ask(method, path, key, "", body).expect("a reply");
+        assert_eq!(reply.status, status, "{method}: {reply:?}");
+    }
+    let lines = || fs::read_to_string(&file).unwrap_or_default();
+    await_that("five lines", || lines().lines().count() == 5);
+    let told: Vec<Value> =
+        lines().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    let of = |name: &str| -> Vec<Value> { told.iter().map(|line| line[name].clone()).collect() };
+    assert_eq!(of("method"), ["POST", "POST", "PUT", "DELETE", "DELETE"]);
+    assert_eq!(of("status"), [201, 409, 204, 404, 204]);
+    assert_eq!(of("key"), ["maker", "maker", "maker", "acme", "maker"]);
+    assert!(told.iter().all(|line| line["zone"] == "one.made.test."), "{told:?}");
+}
