@@ -13,7 +13,6 @@ mod report;
 use std::{
     collections::BTreeSet,
     fs,
-    net::UdpSocket,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -357,7 +356,7 @@ fn starts(
         }
         let label = format!("start {run} of {}, {}", lab.effort.runs, case.name);
         validity::gathered(lab, &label, run, found, |lab, found| {
-            let took = start_again(lab, &mut server, &socket, (apex.clone(), last))?;
+            let took = start_again(lab, &mut server, (apex.clone(), last))?;
             let cpu = server.process.cpu_fine();
             let is_from_image = server.process.said().contains(FROM_IMAGES);
             if !is_from_image {
@@ -374,15 +373,12 @@ fn starts(
 }
 
 /// Kills a server and starts it again; seconds until it has that serial.
-fn start_again(
-    lab: &Lab,
-    server: &mut Server,
-    socket: &UdpSocket,
-    wanted: (NameBuf, u32),
-) -> Result<f64, Error> {
+fn start_again(lab: &Lab, server: &mut Server, wanted: (NameBuf, u32)) -> Result<f64, Error> {
     let cores = lab.server_cores.clone();
     server.restart(&lab.bed.server().on(&cores[..1]))?;
-    while !drain::reached(socket, std::slice::from_ref(&wanted), ASK_EVERY)[0] {
+    // One of its own: replies to what was asked of the server before lie in the old one still.
+    let socket = contender::socket(&lab.bed, server.address)?;
+    while !drain::reached(&socket, std::slice::from_ref(&wanted), ASK_EVERY)[0] {
         lab.go_on()?;
         if let Some(status) = server.process.ended() {
             return Err(server.fault(ServerProblem::Ended(status.code())));
