@@ -2,7 +2,7 @@
 # Installs what the tests need and this machine lacks, from Debian's packages: the servers, their tools and the load generator
 # that Zonda and its own are compared with, their clients, faketime to run these at another time, valgrind and objdump to count what servers execute, tshark to count the messages of captures, a C++ compiler for the fuzzing
 # engine, certificates of tests, Prometheus as the reader of numbers, sqlite3 as one who writes stores by SQL, PostgreSQL for stores in a server, PowerDNS's tables and what makes and serves them, what reads dnstap, manual pages, completions and units, what makes a package, clients of the API. Asks for rights with sudo where it is not root. Starts no service.
-# octoDNS, which Debian has not, comes from PyPI: versions and hashes are in tests/operator/api/clients/octodns.txt, and it stays beside what is built until that file is another.
+# octoDNS, which Debian has not, comes from PyPI: versions and hashes are in tests/operator/api/clients/octodns.txt, and it stays beside what is built until that file or Python is another.
 # tests/setup.sh --peers unstable [FOLDER]: unpacks the newest servers beside the installed ones, and installs nothing.
 set -eu
 
@@ -36,12 +36,14 @@ find_more
 install_octodns() {
     wanted=tests/operator/api/clients/octodns.txt
     folder=${CARGO_TARGET_DIR:-target}/octodns
-    if cmp -s "$wanted" "$folder/installed.txt"; then return; fi
+    # What is installed is of one version of Python.
+    mark=$(cat "$wanted" && python3 --version)
+    if [ "$mark" = "$(cat "$folder/installed.txt" 2>/dev/null)" ]; then return; fi
     echo "tests/setup.sh: installing octoDNS in $folder"
     rm -rf "$folder"
     python3 -m venv "$folder"
     "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes --requirement "$wanted"
-    cp "$wanted" "$folder/installed.txt"
+    printf '%s\n' "$mark" >"$folder/installed.txt"
 }
 missing=
 is_there() {
