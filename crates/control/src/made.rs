@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use api::frame::{Fields, Kind};
 use change::SerialStyle;
-use sync::Mutex;
+use sync::{Mutex, RwLock};
 use wire::{Name, NameBuf};
 
 use crate::controller::Controller;
@@ -106,27 +106,37 @@ struct Gone {
 
 /// Zones that are made, as other threads see them.
 pub(crate) struct Made {
-    state: Mutex<State>,
-    /// The zone that is about to be removed, in lower case: one at a time. By itself, as each change looks at it, and the other is held while a disk syncs.
+    /// Who writes, one at a time: held while a disk syncs, or hangs. Taken before the list where both are.
+    writing: Mutex<Writing>,
+    /// What there is. Each change of any zone looks at it: whoever writes to it does so for moments, and has the other lock.
+    list: RwLock<List>,
+    /// The zone that is about to be removed, in lower case: one at a time.
     leaving: Mutex<Option<NameBuf>>,
+}
+
+/// What is needed to keep something.
+#[derive(Default)]
+struct Writing {
+    file: MadeFile,
+    /// Whether this process has seen to it that file and folder are durable with their names.
+    has_begun: bool,
 }
 
 /// What there is.
 #[derive(Default)]
-struct State {
+struct List {
     /// By name in lower case.
     zones: HashMap<NameBuf, MadeZone>,
     /// The same of those that are gone.
     gone: HashMap<NameBuf, Gone>,
-    file: MadeFile,
     /// Whether the file was read without a fault.
     is_read: bool,
     /// Why no zone is made or removed.
     problem: Option<String>,
+    /// Why the file could not be written last.
+    not_kept: Option<String>,
     /// Where such zones come from, by the settings now.
     source: Option<SourceId>,
-    /// Whether this process has seen to it that file and folder are durable with their names.
-    has_begun: bool,
 }
 
 /// Why nothing is kept of what was to be.
@@ -140,79 +150,75 @@ pub(crate) enum Unkept {
 
 impl Made {
     pub(crate) fn new() -> Made {
-        let leaving = Mutex::named("made zone that leaves", None);
-        Made { state: Mutex::named("made zones", State::default()), leaving }
+        Made {
+            writing: Mutex::named("file of made zones", Writing::default()),
+            list: RwLock::named("made zones", List::default()),
+            leaving: Mutex::named("made zone that leaves", None),
+        }
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.state.lock().zones.len()
+        self.list.read().zones.len()
     }
 
     /// What is kept of a zone; `None`: it is none of these.
     pub(crate) fn of(&self, name: &Name) -> Option<MadeZone> {
-        let state = self.state.lock();
-        (!state.zones.is_empty()).then(|| state.zones.get(&name.to_lowercase()).cloned()).flatten()
+        self.list.read().of(name).cloned()
     }
 
     /// Whether a zone is one of these.
     pub(crate) fn has(&self, name: &Name) -> bool {
-        let state = self.state.lock();
-        !state.zones.is_empty() && state.zones.contains_key(&name.to_lowercase())
+        self.list.read().of(name).is_some()
     }
 
     /// How the serial of a zone goes on; `None`: it is none of these.
     pub(crate) fn serial_style(&self, name: &Name) -> Option<SerialStyle> {
-        let state = self.state.lock();
-        (!state.zones.is_empty())
-            .then(|| state.zones.get(&name.to_lowercase()))
-            .flatten()
-            .map(MadeZone::serial_style)
+        self.list.read().of(name).map(MadeZone::serial_style)
     }
 
     /// The serial that a zone of this name has to begin above.
     pub(crate) fn floor(&self, name: &Name) -> Option<u32> {
-        self.state.lock().gone.get(&name.to_lowercase()).map(|gone| gone.serial)
+        self.list.read().gone.get(&name.to_lowercase()).map(|gone| gone.serial)
     }
 
     /// Why no zone is made or removed, if that is so.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.state.lock().problem.clone()
+        self.list.read().problem.clone()
     }
 
     /// What is wrong with what is kept, as lines.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let state = self.state.lock();
+        let list = self.list.read();
         let not_whole =
-            state.problem.iter().map(|line| format!("{line}; no zone is made or removed over the API"));
-        let not_kept = state.file.problem.clone();
-        let no_rules = (state.source.is_none() && !state.zones.is_empty() && state.is_read).then(|| {
+            list.problem.iter().map(|line| format!("{line}; no zone is made or removed over the API"));
+        let no_rules = (list.source.is_none() && !list.zones.is_empty() && list.is_read).then(|| {
             "[api] template: zones that were made over the API have no rules: none is changed or made"
                 .to_owned()
         });
-        not_whole.chain(not_kept).chain(no_rules).collect()
+        not_whole.chain(list.not_kept.clone()).chain(no_rules).collect()
     }
 
     /// Where such zones come from; `None`: the settings have no template for them.
     pub(crate) fn source(&self) -> Option<SourceId> {
-        self.state.lock().source
+        self.list.read().source
     }
 
     /// Sees to it that there is a list of zones before there is a text of one.
     pub(crate) fn begin(&self, folder: &PackFolder) -> Result<(), Unkept> {
-        let mut state = self.state.lock();
-        if state.has_begun {
+        let mut writing = self.writing.lock();
+        if writing.has_begun {
             return Ok(());
         }
-        if state.file.is_due(state.zones.len() + state.gone.len()) {
-            state.write_anew(folder)?;
+        if writing.file.is_due(self.lines()) {
+            self.write_anew(&mut writing, folder)?;
         }
-        let begun = make_folder(folder.path()).and_then(|()| state.file.begin(folder.path()));
-        state.has_begun = begun.is_ok();
-        if let Err(problem) = begun {
-            state.note(Some(problem));
-        }
-        if state.has_begun { Ok(()) } else { Err(Unkept::NotNow) }
+        let begun = make_folder(folder.path()).and_then(|()| writing.file.begin(folder.path()));
+        writing.has_begun = begun.is_ok();
+        begun.map_err(|problem| {
+            self.note(Some(problem));
+            Unkept::NotNow
+        })
     }
 
     /// Lets nobody change a zone until what this gives is dropped, as it is about to be removed: what is said of it has to be true of all that it was.
@@ -228,12 +234,13 @@ impl Made {
 
     /// Keeps that a zone is there from now on, or is another one; durable once this returns.
     pub(crate) fn keep(&self, folder: &PackFolder, name: &Name, zone: MadeZone) -> Result<(), Unkept> {
-        let mut state = self.state.lock();
+        let mut writing = self.writing.lock();
         let lower = name.to_lowercase();
-        let mark = if state.zones.contains_key(&lower) { line::SET } else { line::MADE };
-        state.append(folder, &line::of_zone(mark, &lower, &zone))?;
-        state.gone.remove(&lower);
-        state.zones.insert(lower, zone);
+        let mark = if self.has(&lower) { line::SET } else { line::MADE };
+        self.append(&mut writing, folder, &line::of_zone(mark, &lower, &zone))?;
+        let mut list = self.list.write();
+        list.gone.remove(&lower);
+        list.zones.insert(lower, zone);
         Ok(())
     }
 
@@ -245,12 +252,67 @@ impl Made {
         serial: u32,
         time: u64,
     ) -> Result<(), Unkept> {
-        let mut state = self.state.lock();
+        let mut writing = self.writing.lock();
         let (lower, gone) = (name.to_lowercase(), Gone { serial, time });
-        state.append(folder, &line::of_gone(&lower, gone))?;
-        state.zones.remove(&lower);
-        state.gone.insert(lower, gone);
+        self.append(&mut writing, folder, &line::of_gone(&lower, gone))?;
+        let mut list = self.list.write();
+        list.zones.remove(&lower);
+        list.gone.insert(lower, gone);
         Ok(())
+    }
+
+    /// How many lines are needed.
+    fn lines(&self) -> usize {
+        let list = self.list.read();
+        list.zones.len() + list.gone.len()
+    }
+
+    fn append(&self, writing: &mut Writing, folder: &PackFolder, line: &str) -> Result<(), Unkept> {
+        if writing.file.is_due(self.lines()) {
+            self.list.write().forget_old(crate::expiry::now());
+            self.write_anew(writing, folder)?;
+        }
+        match writing.file.append(folder.path(), line) {
+            Ok(()) => {
+                self.note(None);
+                Ok(())
+            }
+            Err(problem) => {
+                // What of the line is there must not be: else a start believes it.
+                let is_as_it_was = self.write_anew(writing, folder).is_ok();
+                self.note(Some(problem));
+                Err(if is_as_it_was { Unkept::NotNow } else { Unkept::Unknown })
+            }
+        }
+    }
+
+    /// Writes all that there is. The error: what the file has is what it had before.
+    fn write_anew(&self, writing: &mut Writing, folder: &PackFolder) -> Result<(), Unkept> {
+        // While this reads others do too, and whoever would write waits for the file.
+        let list = self.list.read();
+        let zones = list.zones.iter().map(|(name, zone)| line::of_zone(line::MADE, name, zone));
+        let gone = list.gone.iter().map(|(name, gone)| line::of_gone(name, *gone));
+        let written = writing.file.write_anew(folder.path(), zones.chain(gone));
+        drop(list);
+        written.map_err(|NotKept(problem)| {
+            self.note(Some(problem));
+            Unkept::NotNow
+        })
+    }
+
+    /// Says what is wrong with the file, once, and that it is not any more; by who has it.
+    fn note(&self, problem: Option<String>) {
+        if problem.is_none() && self.list.read().not_kept.is_none() {
+            return;
+        }
+        let before = std::mem::replace(&mut self.list.write().not_kept, problem.clone());
+        match (before, problem) {
+            (None, Some(line)) => {
+                tracing::error!("{line}; no zone is made or removed over the API until that can be written");
+            }
+            (Some(_), None) => tracing::info!("zones are made and removed over the API again"),
+            _ => {}
+        }
     }
 }
 
@@ -275,49 +337,10 @@ fn make_folder(packs: &Path) -> Result<(), String> {
     durable.map_err(|error| format!("{}: {}", path.display(), crate::text::cannot("make", &error)))
 }
 
-impl State {
-    fn append(&mut self, folder: &PackFolder, line: &str) -> Result<(), Unkept> {
-        let now = crate::expiry::now();
-        if self.file.is_due(self.zones.len() + self.gone.len()) {
-            self.forget_old(now);
-            self.write_anew(folder)?;
-        }
-        match self.file.append(folder.path(), line) {
-            Ok(()) => {
-                self.note(None);
-                Ok(())
-            }
-            Err(problem) => {
-                // What of the line is there must not be: else a start believes it.
-                let is_as_it_was = self.write_anew(folder).is_ok();
-                self.note(Some(problem));
-                Err(if is_as_it_was { Unkept::NotNow } else { Unkept::Unknown })
-            }
-        }
-    }
-
-    /// Writes all that there is. The error: what the file has is what it had before.
-    fn write_anew(&mut self, folder: &PackFolder) -> Result<(), Unkept> {
-        let zones = self.zones.iter().map(|(name, zone)| line::of_zone(line::MADE, name, zone));
-        let gone = self.gone.iter().map(|(name, gone)| line::of_gone(name, *gone));
-        self.file.write_anew(folder.path(), zones.chain(gone)).map_err(|NotKept(problem)| {
-            self.note(Some(problem));
-            Unkept::NotNow
-        })
-    }
-
-    /// Says what is wrong with the file, once, and that it is not any more.
-    fn note(&mut self, problem: Option<String>) {
-        match &problem {
-            Some(line) if self.file.problem.is_none() => {
-                tracing::error!("{line}; no zone is made or removed over the API until that can be written");
-            }
-            None if self.file.problem.is_some() => {
-                tracing::info!("zones are made and removed over the API again")
-            }
-            _ => {}
-        }
-        self.file.problem = problem;
+impl List {
+    fn of(&self, name: &Name) -> Option<&MadeZone> {
+        // Most servers have none, and need no name in lower case.
+        (!self.zones.is_empty()).then(|| self.zones.get(&name.to_lowercase())).flatten()
     }
 
     /// Forgets zones that are gone for long, and the oldest where they are too many.

@@ -32,8 +32,6 @@ pub(super) struct MadeFile {
     is_torn: bool,
     /// Whether there was none, or none that begins as one: what this program writes does before there is anything else.
     pub(super) is_missing: bool,
-    /// Why it could not be written last.
-    pub(super) problem: Option<String>,
 }
 
 impl MadeFile {

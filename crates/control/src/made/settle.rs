@@ -1,6 +1,5 @@
 //! After a start or other settings: zones that are made, beside what settings and commands want.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +7,7 @@ use wire::{Name, NameBuf};
 
 use super::file::{MadeFile, NAME as FILE};
 use super::line::Line;
-use super::{SUFFIX, State, TEXTS};
+use super::{List, Made, SUFFIX, TEXTS};
 use crate::controller::{Changing, Controller};
 use crate::packs::PackFolder;
 use crate::pattern::Pattern;
@@ -32,21 +31,16 @@ impl Controller {
         let Some(folder) = self.folder() else { return (None, Vec::new()) };
         let terms = changing.settings.made_terms().ok().flatten();
         let pattern = Pattern::in_folder(&folder.path().join(TEXTS), &format!("{{name}}{SUFFIX}"));
-        let mut locked = self.made.state.lock();
-        let state = &mut *locked;
-        if !state.is_read {
-            state.read(folder);
-        }
         // Numbered though there may be no zone yet: its rules have their group then.
-        state.source = terms.as_ref().map(|terms| {
+        let source = terms.as_ref().map(|terms| {
             let allowed = wanted.sources.allowed(&terms.rules);
             wanted.sources.pattern(&pattern, allowed)
         });
-        let clashes = take_from(wanted, state);
+        self.made.settle(folder, source);
+        let list = self.made.list.read();
+        let clashes = take_from(wanted, &list);
         clashes.iter().for_each(|line| tracing::warn!("{line}"));
-        let fault = state.problem.clone().or_else(|| {
-            (state.source.is_none() && !state.zones.is_empty()).then(|| no_template(state.zones.len()))
-        });
+        let fault = list.problem.clone().or_else(|| list.lacks_template());
         let fault = fault.map(|line| {
             tracing::error!("{line}; zones that were made stay as they were");
             let (allowed, told) =
@@ -54,20 +48,20 @@ impl Controller {
             wanted.unread.push(Unread { pattern, allowed, folder: None, line });
             told
         });
-        if let Some(source) = state.source {
-            state.zones.keys().for_each(|name| wanted.push(name, source));
+        if let Some(source) = list.source {
+            list.zones.keys().for_each(|name| wanted.push(name, source));
         }
         (fault, clashes)
     }
 
     /// Adds the names of zones that are made to those that settings and commands want, where nothing but names is looked at.
     pub(crate) fn add_names_of_made(&self, wanted: &mut WantedZones) {
-        let state = self.made.state.lock();
-        drop(take_from(wanted, &state));
-        state.zones.keys().for_each(|name| wanted.push(name, SourceId::UNKNOWN));
+        let list = self.made.list.read();
+        drop(take_from(wanted, &list));
+        list.zones.keys().for_each(|name| wanted.push(name, SourceId::UNKNOWN));
         // Before the list was read nobody knows of any.
-        let unread = || (!state.is_read && self.folder().is_some()).then(|| "not read yet".to_owned());
-        if let Some(line) = state.problem.clone().or_else(unread) {
+        let unread = || (!list.is_read && self.folder().is_some()).then(|| "not read yet".to_owned());
+        if let Some(line) = list.problem.clone().or_else(unread) {
             // Which more there are nobody knows.
             let (pattern, allowed) = (Pattern::new(Path::new("")), Allowed::default());
             wanted.unread.push(Unread { pattern, allowed, folder: None, line });
@@ -76,12 +70,8 @@ impl Controller {
 
     /// Whether it is known which zones were made, and by which rules they are served. The error: why not. A start without that would take them for gone, with all that changed in them.
     pub(crate) fn expect_made_known(&self) -> Result<(), String> {
-        let state = self.made.state.lock();
-        match (&state.problem, state.source.is_none() && !state.zones.is_empty()) {
-            (Some(line), _) => Err(line.clone()),
-            (None, true) => Err(no_template(state.zones.len())),
-            (None, false) => Ok(()),
-        }
+        let list = self.made.list.read();
+        list.problem.clone().or_else(|| list.lacks_template()).map_or(Ok(()), Err)
     }
 }
 
@@ -92,14 +82,14 @@ fn no_template(zones: usize) -> String {
 }
 
 /// Takes the zones that are made from who wants them too; says whose they are.
-fn take_from(wanted: &mut WantedZones, state: &State) -> Vec<String> {
+fn take_from(wanted: &mut WantedZones, list: &List) -> Vec<String> {
     let mut clashes: Vec<NameBuf> = Vec::new();
-    if state.zones.is_empty() {
+    if list.zones.is_empty() {
         return Vec::new();
     }
     wanted.retain(|name: &Name| {
         let lower = name.to_lowercase();
-        let is_made = state.zones.contains_key(&lower);
+        let is_made = list.zones.contains_key(&lower);
         if is_made {
             clashes.push(lower);
         }
@@ -118,44 +108,71 @@ fn take_from(wanted: &mut WantedZones, state: &State) -> Vec<String> {
     lines
 }
 
-impl State {
-    /// Takes what the file has. With a fault there is what stands before it, and nothing is made or removed.
-    pub(super) fn read(&mut self, folder: &PackFolder) {
-        let (mut zones, mut gone) = (HashMap::new(), HashMap::new());
+impl Made {
+    /// Reads the list where that was not done yet, and has it know where such zones come from.
+    fn settle(&self, folder: &PackFolder, source: Option<SourceId>) {
+        // Who writes to the list has the file; who looks at it does not wait while it is read.
+        let mut writing = self.writing.lock();
+        let is_read = self.list.read().is_read;
+        let read = (!is_read).then(|| List::read(folder));
+        let mut list = self.list.write();
+        if let Some((read, file)) = read {
+            *list = read;
+            writing.file = file;
+        }
+        list.source = source;
+    }
+}
+
+impl List {
+    /// That zones have no rules, if it is so.
+    fn lacks_template(&self) -> Option<String> {
+        (self.source.is_none() && !self.zones.is_empty()).then(|| no_template(self.zones.len()))
+    }
+
+    /// What the file has. With a fault it is what stands before that, and nothing is made or removed.
+    pub(super) fn read(folder: &PackFolder) -> (List, MadeFile) {
+        let mut list = List::default();
         let read = MadeFile::read(folder.path(), |line| match line {
             Line::Zone(name, zone) => {
-                gone.remove(&name);
-                zones.insert(name, zone);
+                list.gone.remove(&name);
+                list.zones.insert(name, zone);
             }
             Line::Gone(name, serial) => {
-                zones.remove(&name);
-                gone.insert(name, serial);
+                list.zones.remove(&name);
+                list.gone.insert(name, serial);
             }
         });
-        (self.zones, self.gone) = (zones, gone);
-        match read {
+        let file = match read {
             Ok(file) if file.is_missing && texts_in(folder).next().is_some() => {
-                self.problem = Some(format!(
+                list.problem = Some(format!(
                     "{0}/{FILE}: expected the list of zones made over the API, whose texts are in {0}/{TEXTS}, found none: restore it, or take these away",
                     folder.path().display()
                 ));
+                MadeFile::default()
             }
-            Ok(_) if self.unknown(folder) > OTHERS_MAX => {
-                self.problem = Some(format!(
+            Ok(_) if list.unknown(folder) > OTHERS_MAX => {
+                list.problem = Some(format!(
                     "{0}/{FILE}: expected the list of all zones made over the API, found more than {OTHERS_MAX} texts in {0}/{TEXTS} that it does not have: it is an older one; restore the newest, or take these away",
                     folder.path().display()
                 ));
+                MadeFile::default()
             }
             Ok(file) => {
-                (self.file, self.is_read, self.problem) = (file, true, None);
-                self.remove_others(folder);
-                if !self.zones.is_empty() {
-                    let zones = self.zones.len();
+                list.is_read = true;
+                list.remove_others(folder);
+                if !list.zones.is_empty() {
+                    let zones = list.zones.len();
                     tracing::info!(zones, "{} made over the API", count(zones, "zone"));
                 }
+                file
             }
-            Err(line) => self.problem = Some(line),
-        }
+            Err(line) => {
+                list.problem = Some(line);
+                MadeFile::default()
+            }
+        };
+        (list, file)
     }
 
     /// Removes texts of zones that there are not: of those that came to nothing, or are gone. Each lies in its folder for no other reason.

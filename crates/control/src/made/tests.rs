@@ -25,10 +25,15 @@ fn folder(path: &Path) -> PackFolder {
 }
 
 /// What a start finds.
-fn read(path: &Path) -> State {
-    let mut state = State::default();
-    state.read(&folder(path));
-    state
+fn read(path: &Path) -> List {
+    List::read(&folder(path)).0
+}
+
+/// The same, to go on with.
+fn started(path: &Path) -> Made {
+    let made = Made::new();
+    made.settle(&folder(path), None);
+    made
 }
 
 #[test]
@@ -41,11 +46,11 @@ fn what_is_kept_is_there_after_a_start() {
     }
     made.keep(&folder(path), &name("a.test."), zone("ours")).unwrap();
     made.strike(&folder(path), &name("b.TEST."), 7, 1).unwrap();
-    let state = read(path);
-    assert!(state.is_read && state.problem.is_none());
-    assert_eq!(state.zones.len(), 2);
-    assert_eq!(state.zones[&name("a.test.")], zone("ours"));
-    assert_eq!(state.gone[&name("b.test.")].serial, 7);
+    let list = read(path);
+    assert!(list.is_read && list.problem.is_none());
+    assert_eq!(list.zones.len(), 2);
+    assert_eq!(list.zones[&name("a.test.")], zone("ours"));
+    assert_eq!(list.gone[&name("b.test.")].serial, 7);
     // One that comes again is there again.
     made.keep(&folder(path), &name("b.test."), zone("")).unwrap();
     assert_eq!((made.count(), made.floor(&name("b.test."))), (3, None));
@@ -64,10 +69,10 @@ fn half_a_line_is_none() {
     let both = fs::read(path.join("made")).unwrap();
     for length in whole.len()..both.len() {
         fs::write(path.join("made"), &both[..length]).unwrap();
-        let state = read(path);
-        assert!(state.problem.is_none() && state.zones.len() == 1, "{length}");
+        let list = read(path);
+        assert!(list.problem.is_none() && list.zones.len() == 1, "{length}");
         // The next line stands behind the last whole one.
-        let again = Made { state: Mutex::new(state), ..Made::new() };
+        let again = started(path);
         again.keep(&folder(path), &name("c.test."), zone("")).unwrap();
         let zones = read(path).zones;
         assert!(zones.len() == 2 && zones.contains_key(&name("c.test.")), "{length}");
@@ -75,7 +80,7 @@ fn half_a_line_is_none() {
     // So with the first line.
     for length in 0..line::HEAD.len() {
         fs::write(path.join("made"), &line::HEAD[..length]).unwrap();
-        let again = Made { state: Mutex::new(read(path)), ..Made::new() };
+        let again = started(path);
         again.keep(&folder(path), &name("c.test."), zone("")).unwrap();
         assert_eq!(read(path).zones.len(), 1, "{length}");
     }
@@ -94,9 +99,9 @@ fn damage_is_left_as_it_is() {
     for damaged in [text.replace("b.test", "x.test"), text.replace("made 1", "made 2"), "other\n".to_owned()]
     {
         fs::write(path.join("made"), &damaged).unwrap();
-        let state = read(path);
-        assert!(!state.is_read && state.problem.is_some(), "{damaged}");
-        assert!(state.zones.len() <= 1);
+        let list = read(path);
+        assert!(!list.is_read && list.problem.is_some(), "{damaged}");
+        assert!(list.zones.len() <= 1);
         assert_eq!(fs::read_to_string(path.join("made")).unwrap(), damaged);
     }
     // Once it is mended it is read.
@@ -131,23 +136,37 @@ fn what_cannot_be_written_is_not_kept() {
     assert!(!made.problems().is_empty());
     fs::remove_dir(scratch.path().join("made")).unwrap();
     made.keep(&folder, &name("a.test."), zone("")).unwrap();
-    assert!(made.state.lock().file.problem.is_none());
+    assert!(made.problems().is_empty());
+}
+
+/// While a disk syncs, or hangs, what there is can be looked at: each change of any zone does.
+#[test]
+fn nobody_waits_for_the_disk() {
+    let scratch = tempfile::tempdir().unwrap();
+    let made = Made::new();
+    let own = name("a.test.");
+    made.keep(&folder(scratch.path()), &own, zone("")).unwrap();
+    let _writing = made.writing.lock();
+    // Who waited here would wait for ever.
+    assert!(made.has(&own) && made.of(&own).is_some() && made.serial_style(&own).is_some());
+    assert_eq!((made.count(), made.floor(&own), made.is_leaving(&own)), (1, None, false));
+    assert!(made.problem().is_none() && made.problems().is_empty() && made.source().is_none());
 }
 
 #[test]
 fn old_ones_that_are_gone_are_forgotten() {
-    let mut state = State::default();
+    let mut list = List::default();
     let now = 100 * GONE_SECONDS;
     let gone = |time| Gone { serial: 1, time };
-    state.gone.insert(name("old.test."), gone(now - GONE_SECONDS));
-    state.gone.insert(name("new.test."), gone(now - 1));
-    state.forget_old(now);
-    assert!(state.gone.len() == 1 && state.gone.contains_key(&name("new.test.")));
+    list.gone.insert(name("old.test."), gone(now - GONE_SECONDS));
+    list.gone.insert(name("new.test."), gone(now - 1));
+    list.forget_old(now);
+    assert!(list.gone.len() == 1 && list.gone.contains_key(&name("new.test.")));
     for number in 0..GONE_MAX {
-        state.gone.insert(name(&format!("{number}.test.")), gone(now));
+        list.gone.insert(name(&format!("{number}.test.")), gone(now));
     }
-    state.forget_old(now);
-    assert!(state.gone.len() == GONE_MAX && !state.gone.contains_key(&name("new.test.")));
+    list.forget_old(now);
+    assert!(list.gone.len() == GONE_MAX && !list.gone.contains_key(&name("new.test.")));
 }
 
 /// Zones, what is wrong, whose zones others want, and how many lists could not be read.
@@ -243,8 +262,8 @@ fn a_lost_list_is_no_empty_one() {
     fs::create_dir(path.join(TEXTS)).unwrap();
     assert!(read(path).problem.is_none());
     fs::write(path.join(TEXTS).join("a.test.zone"), "").unwrap();
-    let state = read(path);
-    assert!(!state.is_read && state.problem.is_some_and(|line| line.contains("restore")));
+    let list = read(path);
+    assert!(!list.is_read && list.problem.is_some_and(|line| line.contains("restore")));
     assert!(path.join(TEXTS).join("a.test.zone").exists());
     // So it is where it was cut off before it had begun, which nothing of ours leaves beside a text.
     for length in 0..line::HEAD.len() {
