@@ -28,7 +28,7 @@ use crate::controller::Controller;
 use crate::packs::PackFolder;
 use crate::pattern::file_text;
 use crate::sources::SourceId;
-use file::{MadeFile, NotKept};
+use file::{MadeFile, NotAppended, NotKept};
 
 /// The folder of their texts, beside the packs.
 const TEXTS: &str = "made-zones";
@@ -41,6 +41,9 @@ const FILE_NAME_OCTETS_MAX: usize = 255;
 
 /// Zones that are gone of which it is known: others of their names begin above their serials, as long as secondaries may have them.
 const GONE_MAX: usize = 65_536;
+
+/// So many of them are held before the oldest are looked for: not with each that goes.
+const GONE_HELD_MAX: usize = GONE_MAX + GONE_MAX / 8;
 
 /// How long that is known.
 const GONE_SECONDS: u64 = 30 * 86_400;
@@ -127,7 +130,7 @@ struct Writing {
 struct List {
     /// By name in lower case.
     zones: HashMap<NameBuf, MadeZone>,
-    /// The same of those that are gone.
+    /// The same of those that went last, also where there is one of that name again: it may go without data, and the next has to begin above what was.
     gone: HashMap<NameBuf, Gone>,
     /// Whether the file was read without a fault.
     is_read: bool,
@@ -238,9 +241,7 @@ impl Made {
         let lower = name.to_lowercase();
         let mark = if self.has(&lower) { line::SET } else { line::MADE };
         self.append(&mut writing, folder, &line::of_zone(mark, &lower, &zone))?;
-        let mut list = self.list.write();
-        list.gone.remove(&lower);
-        list.zones.insert(lower, zone);
+        self.list.write().zones.insert(lower, zone);
         Ok(())
     }
 
@@ -255,9 +256,7 @@ impl Made {
         let mut writing = self.writing.lock();
         let (lower, gone) = (name.to_lowercase(), Gone { serial, time });
         self.append(&mut writing, folder, &line::of_gone(&lower, gone))?;
-        let mut list = self.list.write();
-        list.zones.remove(&lower);
-        list.gone.insert(lower, gone);
+        self.list.write().strike(lower, gone);
         Ok(())
     }
 
@@ -277,9 +276,9 @@ impl Made {
                 self.note(None);
                 Ok(())
             }
-            Err(problem) => {
+            Err(NotAppended { problem, is_taken_back }) => {
                 // What of the line is there must not be: else a start believes it.
-                let is_as_it_was = self.write_anew(writing, folder).is_ok();
+                let is_as_it_was = is_taken_back || self.write_anew(writing, folder).is_ok();
                 self.note(Some(problem));
                 Err(if is_as_it_was { Unkept::NotNow } else { Unkept::Unknown })
             }
@@ -292,7 +291,8 @@ impl Made {
         let list = self.list.read();
         let zones = list.zones.iter().map(|(name, zone)| line::of_zone(line::MADE, name, zone));
         let gone = list.gone.iter().map(|(name, gone)| line::of_gone(name, *gone));
-        let written = writing.file.write_anew(folder.path(), zones.chain(gone));
+        // In this order: what is there again went before.
+        let written = writing.file.write_anew(folder.path(), gone.chain(zones));
         drop(list);
         written.map_err(|NotKept(problem)| {
             self.note(Some(problem));
@@ -341,6 +341,14 @@ impl List {
     fn of(&self, name: &Name) -> Option<&MadeZone> {
         // Most servers have none, and need no name in lower case.
         (!self.zones.is_empty()).then(|| self.zones.get(&name.to_lowercase())).flatten()
+    }
+
+    fn strike(&mut self, lower: NameBuf, gone: Gone) {
+        self.zones.remove(&lower);
+        self.gone.insert(lower, gone);
+        if self.gone.len() > GONE_HELD_MAX {
+            self.forget_old(gone.time);
+        }
     }
 
     /// Forgets zones that are gone for long, and the oldest where they are too many.

@@ -22,6 +22,13 @@ const LINE_OCTETS_MAX: u64 = 4_096;
 /// What could not be written, in words.
 pub(super) struct NotKept(pub(super) String);
 
+/// Why a line could not be written.
+pub(super) struct NotAppended {
+    pub(super) problem: String,
+    /// Whether nothing of it is left, for sure.
+    pub(super) is_taken_back: bool,
+}
+
 /// The file, as it is written.
 #[derive(Default)]
 pub(super) struct MadeFile {
@@ -89,20 +96,32 @@ impl MadeFile {
         self.is_torn || self.lines > 2 * count + OLD_LINES_MIN
     }
 
-    /// Appends a whole line and syncs it. The error: why not; part of it may be there.
-    pub(super) fn append(&mut self, folder: &Path, line: &str) -> Result<(), String> {
-        self.try_append(folder, line).map_err(|error| {
-            self.is_torn = true;
-            format!("{}: {}", folder.join(NAME).display(), cannot("write", &error))
+    /// Appends a whole line and syncs it.
+    pub(super) fn append(&mut self, folder: &Path, line: &str) -> Result<(), NotAppended> {
+        let mut octets = None;
+        self.try_append(folder, line, &mut octets).map_err(|error| {
+            let is_taken_back = octets.is_some_and(|octets| self.take_back(octets).is_ok());
+            self.is_torn = !is_taken_back;
+            let problem = format!("{}: {}", folder.join(NAME).display(), cannot("write", &error));
+            NotAppended { problem, is_taken_back }
         })
     }
 
-    fn try_append(&mut self, folder: &Path, line: &str) -> io::Result<()> {
+    /// `before`: gets how many octets there were.
+    fn try_append(&mut self, folder: &Path, line: &str, before: &mut Option<u64>) -> io::Result<()> {
         let file = self.open(folder)?;
+        *before = Some(file.metadata()?.len());
         file.write_all(line.as_bytes())?;
         file.sync_data()?;
         self.lines += 1;
         Ok(())
+    }
+
+    /// Cuts off what came behind so many octets, of a line that is whole but not synced too.
+    fn take_back(&self, octets: u64) -> io::Result<()> {
+        let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        file.set_len(octets)?;
+        file.sync_data()
     }
 
     /// Sees to it that there is a file, durable with its name: texts without one are of a file that was lost.
@@ -167,4 +186,25 @@ fn write_all(folder: &Path, temporary: &Path, lines: impl Iterator<Item = String
     fs::rename(temporary, folder.join(NAME))?;
     File::open(folder)?.sync_all()?;
     Ok(count)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_taken_back() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (path, text) = (scratch.path(), || fs::read(scratch.path().join(NAME)).unwrap());
+        let mut file = MadeFile::default();
+        assert!(file.append(path, "one\n").is_ok());
+        let before = text();
+        assert!(file.append(path, "two\n").is_ok());
+        file.take_back(before.len() as u64).unwrap();
+        assert_eq!(text(), before);
+        // The next stands behind what is left.
+        assert!(file.append(path, "three\n").is_ok());
+        assert_eq!(text(), [&before[..], b"three\n"].concat());
+    }
 }

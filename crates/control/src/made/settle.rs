@@ -1,5 +1,6 @@
 //! After a start or other settings: zones that are made, beside what settings and commands want.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,7 @@ impl Controller {
         });
         self.made.settle(folder, source);
         let list = self.made.list.read();
-        let clashes = take_from(wanted, &list);
+        let clashes = take_from(wanted, &list, folder);
         clashes.iter().for_each(|line| tracing::warn!("{line}"));
         let fault = list.problem.clone().or_else(|| list.lacks_template());
         let fault = fault.map(|line| {
@@ -56,11 +57,12 @@ impl Controller {
 
     /// Adds the names of zones that are made to those that settings and commands want, where nothing but names is looked at.
     pub(crate) fn add_names_of_made(&self, wanted: &mut WantedZones) {
+        let Some(folder) = self.folder() else { return };
         let list = self.made.list.read();
-        drop(take_from(wanted, &list));
+        drop(take_from(wanted, &list, folder));
         list.zones.keys().for_each(|name| wanted.push(name, SourceId::UNKNOWN));
         // Before the list was read nobody knows of any.
-        let unread = || (!list.is_read && self.folder().is_some()).then(|| "not read yet".to_owned());
+        let unread = || (!list.is_read).then(|| "not read yet".to_owned());
         if let Some(line) = list.problem.clone().or_else(unread) {
             // Which more there are nobody knows.
             let (pattern, allowed) = (Pattern::new(Path::new("")), Allowed::default());
@@ -81,15 +83,17 @@ fn no_template(zones: usize) -> String {
     format!("[api] template: expected the one of {zones} made over the API, found none")
 }
 
-/// Takes the zones that are made from who wants them too; says whose they are.
-fn take_from(wanted: &mut WantedZones, list: &List) -> Vec<String> {
+/// Takes the zones that are made from who wants them too; says whose they are. Of a list that is damaged nobody knows all: then each that has a text is one of them.
+fn take_from(wanted: &mut WantedZones, list: &List, folder: &PackFolder) -> Vec<String> {
     let mut clashes: Vec<NameBuf> = Vec::new();
-    if list.zones.is_empty() {
+    let texts = list.problem.is_some().then(|| texts_in(folder).map(|(name, _)| name));
+    let texts: HashSet<NameBuf> = texts.into_iter().flatten().collect();
+    if list.zones.is_empty() && texts.is_empty() {
         return Vec::new();
     }
     wanted.retain(|name: &Name| {
         let lower = name.to_lowercase();
-        let is_made = list.zones.contains_key(&lower);
+        let is_made = list.zones.contains_key(&lower) || texts.contains(&lower);
         if is_made {
             clashes.push(lower);
         }
@@ -110,7 +114,7 @@ fn take_from(wanted: &mut WantedZones, list: &List) -> Vec<String> {
 
 impl Made {
     /// Reads the list where that was not done yet, and has it know where such zones come from.
-    fn settle(&self, folder: &PackFolder, source: Option<SourceId>) {
+    pub(super) fn settle(&self, folder: &PackFolder, source: Option<SourceId>) {
         // Who writes to the list has the file; who looks at it does not wait while it is read.
         let mut writing = self.writing.lock();
         let is_read = self.list.read().is_read;
@@ -134,10 +138,7 @@ impl List {
     pub(super) fn read(folder: &PackFolder) -> (List, MadeFile) {
         let mut list = List::default();
         let read = MadeFile::read(folder.path(), |line| match line {
-            Line::Zone(name, zone) => {
-                list.gone.remove(&name);
-                list.zones.insert(name, zone);
-            }
+            Line::Zone(name, zone) => drop(list.zones.insert(name, zone)),
             Line::Gone(name, serial) => {
                 list.zones.remove(&name);
                 list.gone.insert(name, serial);
@@ -160,6 +161,7 @@ impl List {
             }
             Ok(file) => {
                 list.is_read = true;
+                list.forget_old(crate::expiry::now());
                 list.remove_others(folder);
                 if !list.zones.is_empty() {
                     let zones = list.zones.len();

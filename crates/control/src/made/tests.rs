@@ -45,7 +45,7 @@ fn what_is_kept_is_there_after_a_start() {
         made.keep(&folder(path), &name(text), zone("")).unwrap();
     }
     made.keep(&folder(path), &name("a.test."), zone("ours")).unwrap();
-    made.strike(&folder(path), &name("b.TEST."), 7, 1).unwrap();
+    made.strike(&folder(path), &name("b.TEST."), 7, crate::expiry::now()).unwrap();
     let list = read(path);
     assert!(list.is_read && list.problem.is_none());
     assert_eq!(list.zones.len(), 2);
@@ -53,7 +53,7 @@ fn what_is_kept_is_there_after_a_start() {
     assert_eq!(list.gone[&name("b.test.")].serial, 7);
     // One that comes again is there again.
     made.keep(&folder(path), &name("b.test."), zone("")).unwrap();
-    assert_eq!((made.count(), made.floor(&name("b.test."))), (3, None));
+    assert_eq!((made.count(), made.floor(&name("b.test."))), (3, Some(7)));
     assert_eq!(read(path).zones.len(), 3);
 }
 
@@ -169,6 +169,37 @@ fn old_ones_that_are_gone_are_forgotten() {
     assert!(list.gone.len() == GONE_MAX && !list.gone.contains_key(&name("new.test.")));
 }
 
+/// Names that come and go, each another one, are not known for ever.
+#[test]
+fn names_that_come_and_go_have_a_bound() {
+    let mut list = List::default();
+    for number in 0..3 * GONE_MAX / 2 {
+        list.zones.insert(name(&format!("{number}.test.")), zone(""));
+        list.strike(name(&format!("{number}.test.")), Gone { serial: 1, time: number as u64 / 4 });
+        assert!(list.gone.len() <= GONE_HELD_MAX && list.zones.is_empty());
+    }
+    let last = name(&format!("{}.test.", 3 * GONE_MAX / 2 - 1));
+    assert!(list.gone.contains_key(&last) && !list.gone.contains_key(&name("0.test.")));
+}
+
+/// One that is there again went before, and may go without data: the next begins above what was.
+#[test]
+fn what_was_before_stays_known() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = folder(scratch.path());
+    let made = Made::new();
+    let (own, now) = (name("a.test."), crate::expiry::now());
+    made.keep(&folder, &own, zone("")).unwrap();
+    made.strike(&folder, &own, 57, now).unwrap();
+    made.keep(&folder, &own, zone("again")).unwrap();
+    assert_eq!(made.floor(&own), Some(57));
+    // So it is in a file that was written anew.
+    made.write_anew(&mut made.writing.lock(), &folder).unwrap();
+    drop(folder);
+    let list = read(scratch.path());
+    assert_eq!((&*list.zones[&own].account, list.gone[&own].serial), ("again", 57));
+}
+
 /// Zones, what is wrong, whose zones others want, and how many lists could not be read.
 type Settled = (Vec<String>, Option<String>, Vec<String>, usize);
 
@@ -230,6 +261,13 @@ fn without_a_template_nothing_of_them_changes() {
     assert_eq!(known, Ok(()));
     fs::write(scratch.path().join("packs/made"), "damaged\n").unwrap();
     assert!(wanted_by(scratch.path(), &[], TEMPLATE).1.is_err());
+    // A section of that name gets none whose text is there, though the list does not say it.
+    fs::create_dir_all(scratch.path().join("packs").join(TEXTS)).unwrap();
+    fs::write(scratch.path().join("packs").join(TEXTS).join("b.test.zone"), "").unwrap();
+    let sections = "[[zone]]\nname = \"B.test.\"\nfile = \"b\"\n[[zone]]\nname = \"c.test.\"\nfile = \"c\"\n";
+    let (zones, fault, clashes, _) = wanted(scratch.path(), &[], &format!("{TEMPLATE}{sections}"));
+    assert_eq!(zones, ["c.test. c"]);
+    assert!(fault.is_some() && clashes.len() == 1 && clashes[0].contains("b.test."), "{clashes:?}");
     // None was made: nothing is missing.
     let (_, fault, _, unread) = wanted(tempfile::tempdir().unwrap().path(), &[], "");
     assert!(fault.is_none() && unread == 0);
