@@ -140,6 +140,10 @@ impl Schedule {
         let intervals = self.settings.bounds.of(soa);
         let zone = &mut self.zones[job.zone as usize];
         zone.intervals = intervals;
+        if zone.serial != soa.serial {
+            // A NOTIFY that led to it was right, and the next may be followed at once: only those that lead to nothing have to wait.
+            zone.notified = 0;
+        }
         zone.serial = soa.serial;
         zone.flags |= flag::DATA;
         let left = expire.map_or(intervals.expire, |left| left.min(intervals.expire));

@@ -196,7 +196,7 @@ impl Schedule {
     }
 
     /// A NOTIFY for the zone, of somebody who may send one. `sender`: if that is a primary. `serial`: the hint. Returns whether it leads to
-    /// something: not where the hint is not newer than what is held, and it leads to one question a second.
+    /// something: not where the hint is not newer than what is held, and those in vain lead to one question a second.
     pub fn notify(&mut self, number: ZoneNumber, sender: Option<u16>, serial: Option<u32>, now: u32) -> bool {
         if let Some(sender) = sender {
             self.heard(sender, now);

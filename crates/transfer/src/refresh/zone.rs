@@ -111,7 +111,7 @@ pub(super) struct Zone {
     pub(super) expires: u32,
     /// When it is to be asked for, `u32::MAX` while that is under way.
     pub(super) due: u32,
-    /// When the last NOTIFY leads to a question, or did.
+    /// When the last NOTIFY leads to a question, or did; 0 where that was not in vain.
     pub(super) notified: u32,
     /// Neighbours in the line.
     pub(super) next: u32,
@@ -171,7 +171,7 @@ impl Zone {
         self.due.min(expires)
     }
 
-    /// When a NOTIFY that comes now is followed: once a second.
+    /// When a NOTIFY that comes now is followed: at once where the last one led to another version, else once a second.
     pub(super) fn after_notify(&mut self, now: u32) -> u32 {
         if self.notified <= now {
             self.notified = if self.notified == now { now + 1 } else { now };

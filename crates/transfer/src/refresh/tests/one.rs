@@ -71,6 +71,29 @@ fn many_notifies_are_one_question_a_second() {
     assert!((9..=12).contains(&asked), "{asked}");
 }
 
+/// Who says what is so is heard at once, however often in a second; who does not waits for the next one.
+#[test]
+fn notifies_that_are_right_do_not_wait() {
+    let (mut world, zone) = world(1);
+    world.run(START + 10);
+    for serial in 10..60 {
+        world.servers[0].serial = serial;
+        assert!(world.schedule.notify(zone, Some(0), Some(serial), world.now));
+        world.run(START + 10);
+        assert_eq!(world.schedule.serial(zone), Some(serial));
+    }
+    let before = world.jobs.len();
+    for _ in 0..10 {
+        assert!(world.schedule.notify(zone, Some(0), Some(1_000), world.now));
+        world.run(START + 10);
+    }
+    assert_eq!(world.jobs.len() - before, 1);
+    // Neither does one that is right cost a second twice.
+    world.servers[0].serial = 60;
+    world.run(START + 11);
+    assert_eq!(world.schedule.serial(zone), Some(60));
+}
+
 #[test]
 fn one_more_after_the_present_one() {
     let (mut world, zone) = world(1);
