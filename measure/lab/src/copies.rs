@@ -90,7 +90,7 @@ impl Run {
         let is_fit =
             ours.len() == others.len() && ratios.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0);
         (is_fit && !ratios.is_empty()).then(|| Run {
-            ratio: statistics::median_of_logarithms(&ratios),
+            ratio: statistics::median(&ratios),
             // The ratio of what the generator limited says nothing of the two.
             interval: statistics::interval(&ratios).filter(|_| known.over(known_of_others) == Known::Exactly),
         })
@@ -165,7 +165,7 @@ pub fn record(last: Record, runs: &[Run], what: What, (side, least): (Side, f64)
         metric: what.text().to_owned(),
         unit: String::new(),
         more_is_better: what == What::Rate,
-        median: statistics::median_of_logarithms(&ratios),
+        median: statistics::median(&ratios),
         interval: statistics::interval(&ratios),
         coverage: statistics::coverage(ratios.len()),
         at_least: 0,

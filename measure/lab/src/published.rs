@@ -123,11 +123,23 @@ pub fn add_here(record: &mut Record) {
         };
         let Some(median) = record.figures.iter().find(is_it).map(|figure| figure.median) else { continue };
         let version = record.contenders.iter().find(|contender| contender.name == here.contender);
-        let version = version.map_or("", |contender| contender.version.as_str());
-        let row = vec![format!("here: {} {version}", here.contender).trim().to_owned(), number::long(median)];
+        let version = version.map_or(here.contender.as_str(), |contender| contender.version.as_str());
+        let row =
+            vec![format!("here, {}: {}", system(&record.machine), short(version)), number::long(median)];
         let tables = record.published.iter_mut().flat_map(|published| &mut published.tables);
         tables.filter(|table| table.title == here.table).for_each(|table| table.rows.push(row.clone()));
     }
+}
+
+/// The system and processor of a record, as rows of published tables have theirs.
+fn system(machine: &serde_json::Value) -> String {
+    let of = |key: &str| machine[key].as_str().unwrap_or("unknown");
+    format!("Linux {}, {}", of("kernel"), of("cpu"))
+}
+
+/// A version without what programs say of their builds behind it.
+fn short(version: &str) -> &str {
+    version.split(['(', '<']).next().unwrap_or(version).trim_end()
 }
 
 fn published(source: Source) -> Published {
@@ -184,8 +196,16 @@ mod tests {
                 .sum::<usize>()
         };
         assert_eq!(rows(&record), 10);
+        record.machine = serde_json::json!({ "kernel": "6.18", "cpu": "AMD EPYC" });
+        for contender in &mut record.contenders {
+            contender.name = "named".to_owned();
+            contender.version = "BIND 9.20.30-1-Debian (Stable Release) <id:>".to_owned();
+        }
         add_here(&mut record);
         assert_eq!(rows(&record), 11);
+        let mut cells = record.published[0].tables.iter().flat_map(|table| table.rows.iter().flatten());
+        let row = "here, Linux 6.18, AMD EPYC: BIND 9.20.30-1-Debian";
+        assert!(cells.any(|cell| cell == row));
         for (name, text) in FILES {
             for here in file(text).here {
                 let tables = parse(text).into_iter().flat_map(|published| published.tables);

@@ -13,13 +13,16 @@ pub const COVERAGE_OF_TWO: f64 = 0.975;
 /// Fewer values have no interval: from the least to the greatest of five is 93.8 %.
 pub const VALUES_MIN: usize = 6;
 
-/// The middle value, or the mean of the two in the middle; 0 of nothing.
+/// The middle value. Of an even number it lies between the two in the middle: it is their geometric mean where all values are above 0, as
+/// those multiply (rates, times, ratios), and halfway elsewhere. 0 of nothing.
 pub fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
-    match (sorted.len(), sorted.len() / 2) {
-        (0, _) => 0.0,
-        (count, middle) if count % 2 == 0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        (_, middle) => sorted[middle],
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        count if count % 2 == 1 => sorted[middle],
+        _ if sorted[0] > 0.0 => (sorted[middle - 1] * sorted[middle]).sqrt(),
+        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
     }
 }
 
@@ -32,11 +35,6 @@ pub fn mean(values: &[f64]) -> f64 {
 pub fn ends(values: &[f64]) -> (f64, f64) {
     let least = values.iter().copied().min_by(f64::total_cmp).unwrap_or_default();
     (least, values.iter().copied().max_by(f64::total_cmp).unwrap_or_default())
-}
-
-/// Median of values that multiply, such as rates and ratios: of their logarithms. 0 where one of them is not above 0.
-pub fn median_of_logarithms(values: &[f64]) -> f64 {
-    logarithms(values).map_or(0.0, |logarithms| median(&logarithms).exp())
 }
 
 /// The interval of the median with a coverage of 95 % or more, of values of any kind; `None` of fewer than [`VALUES_MIN`].
@@ -96,11 +94,6 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
-    let all = !values.is_empty() && values.iter().all(|&value| value > 0.0);
-    all.then(|| values.iter().map(|value| value.ln()).collect())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -112,9 +105,10 @@ mod tests {
     fn medians() {
         assert_eq!(median(&[]), 0.0);
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!((median_of_logarithms(&[0.5, 2.0]) - 1.0).abs() < 1e-12);
-        assert_eq!(median_of_logarithms(&[0.0, 2.0]), 0.0);
+        // Twice and half are as far from 1; where something is 0, or less, nothing multiplies.
+        assert_eq!(median(&[4.0, 0.5, 2.0, 0.25]), 1.0);
+        assert_eq!(median(&[1e-3, 1e-3]), 1e-3);
+        assert_eq!((median(&[0.0, 2.0]), median(&[-1.0, 4.0])), (1.0, 1.5));
         assert_eq!(ends(&[2.0, 1.0, 5.0]), (1.0, 5.0));
         assert_eq!(mean(&[1.0, 2.0]), 1.5);
     }

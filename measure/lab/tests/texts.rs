@@ -4,11 +4,11 @@
 //! ```text
 //! 505,000/s<!-- record: allocators-20261121; areas; root, 2 threads; rate -->    folder; contender; place; metric
 //! 7 ms<!-- record: locks-quota-20261121; paper; quota, Q = 1; p99 write; high --> an end of its interval: low, high
-//! from 10 to 20 ms<!-- said: setting -->                                          nothing before it was measured here
+//! from 10 to 20 ms<!-- said: setting -->                                          the last number before it was not measured here
 //! ```
 //!
-//! The number before a `record` comment is that of the figure's median, rounded as it is written. Code is left alone: it
-//! shows the form of what programs say. Seconds are too: most are settings.
+//! The number before a `record` comment is that of the figure's median, rounded as it is written, in the newest record of that recipe. Code is left alone: it
+//! shows the form of what programs say. Seconds are too: most are settings. What stands in `benches/README.md` beside each record is not looked at.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -22,6 +22,8 @@ use lab::{file, number, record::Record, records};
 /// Units of rates and latencies, as they are written behind a number, with up to a word between for rates.
 const LATENCIES: [&str; 6] = ["ms", "us", "µs", "ns", "milliseconds", "microseconds"];
 const RATES: [&str; 4] = ["/s", "a second", "per second", "q/s"];
+/// What may stand between a number and what is counted.
+const THOUSANDS: [&str; 3] = ["million", "M", "k"];
 /// Words that may stand between a number and `a second`.
 const COUNTED: [&str; 6] = ["queries", "answers", "updates", "changes", "replies", "records"];
 /// Nothing was measured here, for one of these reasons.
@@ -62,13 +64,18 @@ fn what_is_wrong_is_found() {
     assert!(said("at 200,000 queries a second").contains("has no source"));
     assert_eq!(said("at 32 updates a second <!-- said: published -->"), "");
     assert!(said("7 ms <!-- said: because -->").contains("because"));
-    let of = |number: &str, figure: &str| format!("{number}<!-- record: allocators-20261121; {figure} -->");
-    let figure = "areas; root, 2 threads; rate";
-    assert_eq!(said(&of("505,000/s", figure)), "");
-    assert!(said(&of("506,000/s", figure)).contains("the record has 505,"));
-    assert!(said(&of("505,000/s", "areas; root, 3 threads; rate")).contains("no such figure"));
-    assert!(said(&of("505,000/s", "areas; rate")).contains("expected folder; contender; place; metric"));
+    assert!(said("3 ms of 7 ms <!-- said: bound -->").contains("1: `3 ms` has no source"));
+    assert!(said("6.8 million records a second").contains("has no source"));
+    assert!(said("2.05 M/s").contains("has no source"));
+    let of = |number: &str, figure: &str| format!("{number}<!-- record: locks-quota-20261121; {figure} -->");
+    let figure = "paper; quota, Q = 1; p99 write";
+    assert_eq!(said(&of("7 ms", figure)), "");
+    assert!(said(&of("8 ms", figure)).contains("the record has"));
+    assert!(said(&of("7 ms", "paper; quota, Q = 9; p99 write")).contains("no such figure"));
+    assert!(said(&of("7 ms", "paper; p99 write")).contains("expected folder; contender; place; metric"));
     assert!(said("9 ms<!-- record: no-such; a; b; c -->").contains("cannot open"));
+    let old = "9<!-- record: allocators-20261121; areas; root, 2 threads; rate -->";
+    assert!(said(old).contains("the newest record of that recipe is allocators-"));
 }
 
 /// Looks at texts, and keeps the records that it has read.
@@ -104,7 +111,9 @@ impl Checker {
                     faults.extend(self.figure(&measured, figure).err());
                     measured.truncate(last_number(&measured).map_or(0, |(start, _)| start));
                 }
-                Some(("said", why)) if SAID.contains(&why) => measured.clear(),
+                Some(("said", why)) if SAID.contains(&why) => {
+                    measured.truncate(last_number(&measured).map_or(0, |(start, _)| start));
+                }
                 Some(("said", why)) => {
                     faults.push(format!("said: {why}: expected one of {}", SAID.join(", ")))
                 }
@@ -127,6 +136,13 @@ impl Checker {
             [folder, contender, at, metric, end] => (folder, contender, at, metric, end),
             _ => return Err(format!("{named}: expected folder; contender; place; metric")),
         };
+        let newest = newest(folder);
+        if newest.as_deref().is_some_and(|newest| newest > folder) {
+            return Err(format!(
+                "{named}: the newest record of that recipe is {}",
+                newest.unwrap_or_default()
+            ));
+        }
         if !self.records.contains_key(folder) {
             let record =
                 file::read(&top().join(records::KEPT).join(folder)).map_err(|error| error.to_string())?;
@@ -153,6 +169,14 @@ impl Checker {
             false => Err(format!("{written}: the record has {} ({named})", number::long(value * factor))),
         }
     }
+}
+
+/// The newest folder of the recipe that a folder's record is of, whose name ends with the day.
+fn newest(folder: &str) -> Option<String> {
+    let (recipe, _) = folder.rsplit_once('-')?;
+    let kept = fs::read_dir(top().join(records::KEPT)).unwrap();
+    let names = kept.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.rsplit_once('-').is_some_and(|(of, _)| of == recipe)).max()
 }
 
 /// From the unit of a figure to the one that is written.
@@ -213,7 +237,12 @@ fn unit(after: &str) -> Option<&'static str> {
         let next = text.strip_prefix(unit).map(|rest| rest.chars().next());
         next.is_some_and(|next| next.is_none_or(|letter| !letter.is_alphanumeric()))
     };
-    let counted = COUNTED.iter().find_map(|word| after.strip_prefix(word)).unwrap_or(after).trim_start();
+    let behind = |words: &[&str], text: &'_ str| -> usize {
+        let found = words.iter().find(|word| text.starts_with(**word)).map_or(0, |word| word.len());
+        text.len() - text[found..].trim_start().len()
+    };
+    let ones = &after[behind(&THOUSANDS, after)..];
+    let counted = &ones[behind(&COUNTED, ones)..];
     let latency = LATENCIES.into_iter().find(|unit| is_word(unit, after));
     latency.or_else(|| RATES.into_iter().find(|unit| is_word(unit, counted)))
 }

@@ -3,7 +3,7 @@
 //!
 //! * [`model`]: machine, shared things, queries as lists of steps. * [`names`]: which bucket a query's name is in.
 //! * [`run`](mod@run): one number of cores. * [`sweep`]: many, and how a kernel spreads queries over sockets.
-//! * [`usl`]: the universal scalability law by least squares, with intervals.
+//! * [`usl`]: the universal scalability law by least squares, with intervals. * [`bootstrap`]: where these come from.
 //! * [`bind`]: what the seeds published of BIND 9, and models of it that must give the same. * [`engine`]: models of the engine
 //!   of the experiments, from what one thread of it was measured to do.
 //!
@@ -13,6 +13,7 @@
 //! No input or output, no clock and no randomness but from a seed: the same model gives the same figures everywhere.
 
 pub mod bind;
+pub mod bootstrap;
 pub mod engine;
 mod line;
 mod lock;

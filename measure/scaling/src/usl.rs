@@ -6,6 +6,8 @@
 
 use sync::Random;
 
+use crate::bootstrap;
+
 /// What fits best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
@@ -43,8 +45,6 @@ pub const BLOCKS_MIN: usize = 3;
 const DRAWS: usize = 1000;
 /// Always the same draws.
 const SEED: u64 = 11;
-/// Ends of the interval.
-const ENDS: (f64, f64) = (0.025, 0.975);
 
 impl Law {
     /// The rate of so many cores over that of one.
@@ -147,16 +147,12 @@ pub fn fit_blocks(rates: &[Rates]) -> Option<Fit> {
     let mut random = Random::part(SEED, 1);
     let mut laws = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
-        let drawn: Vec<usize> = (0..blocks).map(|_| random.index(blocks)).collect();
+        let drawn = bootstrap::drawn(blocks, &mut random);
         let sum = |values: &[f64]| drawn.iter().map(|&at| values[at]).sum::<f64>() / blocks as f64;
         laws.extend(fit(&of(&sum)));
     }
-    let interval = |part: fn(&Law) -> f64| {
-        let mut values: Vec<f64> = laws.iter().map(part).collect();
-        values.sort_by(f64::total_cmp);
-        let at = |share: f64| values.get((values.len() as f64 * share) as usize).copied();
-        at(ENDS.0).zip(at(ENDS.1))
-    };
+    let interval =
+        |part: fn(&Law) -> f64| bootstrap::interval(&mut laws.iter().map(part).collect::<Vec<_>>());
     let is_beta_fitted = rates.len() > 2;
     Some(Fit {
         law,

@@ -219,7 +219,7 @@ fn report(lab: &mut Lab, variants: &[Variant], found: &Values) {
         let (least, most) = statistics::ends(values);
         let mut row = vec![variant.group.clone(), variant.at.clone()];
         row.extend(
-            [statistics::median_of_logarithms(values), statistics::mean(values), least, most]
+            [statistics::median(values), statistics::mean(values), least, most]
                 .map(|rate| format!("{rate:.0}")),
         );
         row.push(match values::one_sided(found.marks(&variant.group, &variant.at)) {

@@ -97,18 +97,13 @@ pub fn target(what: String, values: &[Marked], least: f64) -> Target {
     bounded(what, values, Some(least), None)
 }
 
-/// The same with a bound from below, or from above. The median is that of logarithms where all values are above 0.
+/// The same with a bound from below, or from above.
 fn bounded(what: String, marked: &[Marked], least: Option<f64>, most: Option<f64>) -> Target {
     let (values, marks): (Vec<f64>, Vec<Mark>) = marked.iter().copied().unzip();
-    let positive = values.iter().all(|&value| value > 0.0);
     let (at_least, at_most) = values::one_sided(&marks);
     Target {
         what,
-        median: if positive {
-            statistics::median_of_logarithms(&values)
-        } else {
-            statistics::median(&values)
-        },
+        median: statistics::median(&values),
         interval: statistics::interval(&values),
         coverage: statistics::coverage(values.len()),
         at_least,

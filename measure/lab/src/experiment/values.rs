@@ -145,11 +145,10 @@ impl Values {
         names
     }
 
-    /// Figures of all, in the order in which they came. Values above 0 are taken by their logarithms.
+    /// Figures of all, in the order in which they came.
     pub fn figures(&self, metric: &str, unit: &str, more_is_better: bool) -> Vec<Figure> {
         let figure = |key: &(String, String)| {
             let values = self.by[key].clone();
-            let positive = values.iter().all(|&value| value > 0.0);
             let (at_least, at_most) = one_sided(&self.marks[key]);
             Figure {
                 contender: key.0.clone(),
@@ -157,11 +156,7 @@ impl Values {
                 metric: metric.to_owned(),
                 unit: unit.to_owned(),
                 more_is_better,
-                median: if positive {
-                    statistics::median_of_logarithms(&values)
-                } else {
-                    statistics::median(&values)
-                },
+                median: statistics::median(&values),
                 interval: statistics::interval(&values),
                 coverage: statistics::coverage(values.len()),
                 at_least,

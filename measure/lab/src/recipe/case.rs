@@ -42,6 +42,9 @@ pub struct Case {
     /// With recorded queries that are counted, which are asked lap after lap: whether rare names are the same in each.
     #[serde(default)]
     pub same_laps: bool,
+    /// Where instructions are counted: whether servers may give answers again that they gave before; otherwise those that can be told so make each anew.
+    #[serde(default = "keep_answers")]
+    pub keep_answers: bool,
     /// How often each of these is asked for.
     #[serde(default)]
     pub skew: Skew,
@@ -148,6 +151,10 @@ pub enum EdnsWish {
 
 fn records_each() -> usize {
     103
+}
+
+fn keep_answers() -> bool {
+    true
 }
 
 fn nxdomain() -> f64 {

@@ -51,7 +51,7 @@ const SETTLED: f64 = 3.5e-5;
 /// What it takes to see that no more queries arrive at the authoritative servers, and what a trial of a resolver takes beside its length and that.
 const LOOKED: f64 = 0.08;
 /// Trials of a search for the rate without loss, the shorter ones counted as parts.
-const SEARCH_TRIALS: f64 = 9.0;
+const SEARCH_TRIALS: f64 = 10.0;
 /// What a check of a rate takes beside its length: dnsperf, kxdpgun with a link to attach to and late replies, and ours.
 const DNSPERF_MORE: f64 = 0.1;
 /// See [`DNSPERF_MORE`].
@@ -167,12 +167,12 @@ impl Recipe {
             Measure::Reload => self.reload(&effort),
             // As many updates as fit the time, and samples, of which each takes transfers.
             Measure::Endless => all + self.takers() * (effort.run_seconds + SAMPLES_SECONDS),
-            // Updates one at a time and a zone of millions that is generated, loaded, merged and started.
+            // Updates one at a time and a zone of millions that is generated and loaded; starts from what was made ready for them take moments.
             Measure::Delta => {
                 let records: f64 = self.cases.iter().map(|case| records(case, &effort)).sum();
                 let updates = self.takers() * (effort.updates as f64 / UPDATES_A_SECOND + WATCHED_SECONDS);
                 let pairs = effort.pairs as f64 * 4.0 * (effort.run_seconds + LOAD_START);
-                all + updates + pairs + (effort.runs as f64 + 4.0) * records * RECORD * 2.0
+                all + updates + pairs + 4.0 * records * RECORD * 2.0
             }
             Measure::History => {
                 let versions = effort.versions.min(VERSIONS) as f64;
@@ -256,7 +256,7 @@ impl Recipe {
         let checked = self.checks(effort, spots);
         let searched =
             if self.loss_free.is_empty() { self.contenders.len() + 1 } else { self.loss_free.len() };
-        let offered = effort.beyond_seconds + if effort.beyond_seconds > 0.0 { START } else { 0.0 };
+        let offered = effort.beyond_seconds + if effort.beyond_seconds > 0.0 { LOAD_START } else { 0.0 };
         let beyond = (subjects - 1.0) * effort.beyond_runs as f64 * OFFERS * offered;
         let more = spots * (searched as f64 * search + beyond);
         let latency =

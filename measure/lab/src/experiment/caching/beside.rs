@@ -43,7 +43,7 @@ impl Grid {
                 let spot =
                     spots.iter().find(|spot| spot.case.name == of.case.name && spot.workers == workers)?;
                 let values = if name == RELAY { &found.limits } else { &found.rated.rates };
-                let median = statistics::median_of_logarithms(values.of(name, &spot.at));
+                let median = statistics::median(values.of(name, &spot.at));
                 (median > 0.0).then(|| (median, values.known(name, &spot.at)))
             };
             let mut row: Vec<Option<Rate>> = who.iter().map(rate).collect();

@@ -106,7 +106,8 @@ pub fn rounds<T>(
 /// Contenders that come up, asked a sample of the queries, without callgrind: who answers differently does other work.
 fn alike(lab: &mut Lab, case: &Case, set: &Set) -> Result<Vec<Subject>, Error> {
     let mut running = Running::new();
-    let subjects = lab.subjects(&lab.names, 1);
+    let mut subjects = lab.subjects(&lab.names, 1);
+    subjects.iter_mut().for_each(|subject| subject.bounds.answers_anew = !case.keep_answers);
     lab.start_all(subjects, &set.zones, &mut running, &case.name)?;
     let sample = agreement::sample(&set.queries, lab.effort.agreement)?;
     lab.compare(&running, &sample, Ttls::Compared, case, &case.name)?;

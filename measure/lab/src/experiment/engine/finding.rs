@@ -29,7 +29,7 @@ pub fn report(lab: &mut Lab, found: &Found) {
 
 /// What came of an order.
 pub fn verdict(expected: Expected, ratios: &[f64]) -> &'static str {
-    let median = statistics::median_of_logarithms(ratios);
+    let median = statistics::median(ratios);
     let Some((low, high)) = statistics::interval(ratios) else { return "not decided, by too few runs" };
     match expected {
         Expected::Faster if low > 1.0 => "reproduced",
@@ -72,7 +72,7 @@ fn orders(recipe: &Recipe, found: &Found, cores: usize) -> Vec<Table> {
         if ratios.is_empty() {
             continue;
         }
-        let ratio = number::long(statistics::median_of_logarithms(&ratios));
+        let ratio = number::long(statistics::median(&ratios));
         let interval = statistics::interval(&ratios)
             .map_or_else(String::new, |(low, high)| format!(" ({low:.2} to {high:.2})"));
         let row = vec![
@@ -98,7 +98,7 @@ fn ranking(recipe: &Recipe, found: &Found, place: usize, value: u64) -> String {
     let cells = recipe.variants.iter().filter_map(|variant| {
         let cell = found.cell(place, &variant.name, value)?;
         let rates = found.values(cell, Shown::Rate);
-        (!rates.is_empty()).then(|| (variant.name.as_str(), cell, statistics::median_of_logarithms(&rates)))
+        (!rates.is_empty()).then(|| (variant.name.as_str(), cell, statistics::median(&rates)))
     });
     let mut cells: Vec<(&str, usize, f64)> = cells.collect();
     cells.sort_by(|one, other| other.2.total_cmp(&one.2));
@@ -170,7 +170,7 @@ fn alarms(lab: &mut Lab, recipe: &Recipe, found: &Found) {
             {
                 let marked = found.marked_ratios(which, one);
                 let ratios: Vec<f64> = marked.iter().map(|(ratio, _)| *ratio).collect();
-                let median = statistics::median_of_logarithms(&ratios);
+                let median = statistics::median(&ratios);
                 if statistics::interval(&ratios).is_some_and(|(_, high)| high < 1.0) {
                     slower.push(format!("{} {median:.2}", panel.axis.place(cell.value)));
                 }

@@ -6,6 +6,9 @@ use crate::process;
 /// As many a second as no machine can: it sends what it can.
 const RATE_MAX: f64 = 1e8;
 
+/// Versions up to 3.5 reckon how many queries they send in whole seconds, and of less than one take the file to be empty.
+const SECONDS_MIN: f64 = 1.0;
+
 /// The installed one.
 pub(super) fn tool() -> Option<Tool> {
     let program = Foreign::Kxdpgun.program();
@@ -20,9 +23,15 @@ pub(super) fn tool() -> Option<Tool> {
 
 /// The command line of an offer over UDP.
 pub(super) fn command(tool: &Tool, lab: &Lab, offer: &Offer<'_>) -> Vec<String> {
-    let first = lab.load_cores.first().copied().unwrap_or(0).to_string();
+    words(tool, lab.load_cores.first().copied().unwrap_or(0), offer)
+}
+
+/// `core`: the generator's.
+fn words(tool: &Tool, core: usize, offer: &Offer<'_>) -> Vec<String> {
+    let first = core.to_string();
     let (ip, port) = (offer.server.ip().to_string(), offer.server.port().to_string());
-    let (file, seconds) = (offer.queries.path.display().to_string(), offer.seconds.to_string());
+    let file = offer.queries.path.display().to_string();
+    let seconds = offer.seconds.max(SECONDS_MIN).ceil().to_string();
     let rate = format!("{:.0}", offer.rate.unwrap_or(RATE_MAX).max(1.0));
     let mut words = vec![tool.which.program(), "-t", &seconds, "-Q", &rate, "-p", &port, "-F", &first];
     if tool.format == Format::Packets {
@@ -45,10 +54,27 @@ pub(super) fn read(said: &str) -> Option<Counts> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::QueryFile, *};
 
     const SAID: &str = "using interface xa, XDP threads 1, UDP, native mode\nthread#00: sent 40010, received 39990\n\
         total queries:     40010 (20005 pps)\ntotal replies:     39990 (19995 pps) (99%)\naverage DNS reply size: 32 B\nduration: 2 s\n";
+
+    #[test]
+    fn it_sends_for_whole_seconds() {
+        let tool = Tool {
+            which: Foreign::Kxdpgun,
+            version: String::new(),
+            format: Format::Packets,
+            options: Vec::new(),
+        };
+        let queries = QueryFile { path: "q".into(), common: Vec::new() };
+        let command = |seconds, rate| {
+            let server = ([192, 0, 2, 1], 53).into();
+            words(&tool, 1, &Offer { server, queries: &queries, tcp: false, rate, seconds }).join(" ")
+        };
+        assert_eq!(command(0.3, Some(1000.4)), "kxdpgun -t 1 -Q 1000 -p 53 -F 1 -B -i q 192.0.2.1");
+        assert_eq!(command(2.0, None), "kxdpgun -t 2 -Q 100000000 -p 53 -F 1 -B -i q 192.0.2.1");
+    }
 
     #[test]
     fn what_it_counted() {

@@ -9,7 +9,10 @@ use bench::random::Random;
 use serde_json::json;
 
 use super::{
-    super::{Lab, Mark, Running, Subject, Values, table},
+    super::{
+        Lab, Mark, Running, Subject, Values, table,
+        validity::{self, Bounds, Judged, Made},
+    },
     Found, Spot,
 };
 use crate::{
@@ -60,7 +63,7 @@ pub fn run(lab: &mut Lab, spot: &Spot, running: &mut Running, found: &mut Found)
     Ok(())
 }
 
-/// One trial.
+/// One trial, again where the machine was not quiet. Nothing is discarded because the generator was late: beyond what it can do it is, and then that stands beside the number.
 fn offer(
     lab: &mut Lab,
     spot: &Spot,
@@ -72,23 +75,30 @@ fn offer(
     let mut words =
         ["--rate", &rate.max(1.0).to_string(), "--seconds", &seconds.to_string()].map(str::to_owned).to_vec();
     words.extend(super::open_loop_words(lab, &spot.row));
-    let port = server.address.port();
-    let before = lab.bed.sockets(port)?;
-    let outcome = lab.load(server, &spot.set.queries, &words)?["outcome"].take();
-    drain(lab, port)?;
-    let dropped = lab.bed.sockets(port)?.dropped.saturating_sub(before.dropped);
+    let (who, at, port) = (&subject.label, &spot.at, server.address.port());
+    let share = SHARES[which];
+    let label = format!("run {}, {who} offered {share} times its rate {at}", run + 1);
+    let bounds = Bounds { late_ms: f64::INFINITY, ..Bounds::of(lab) };
+    let judged = validity::judged_by(lab, &bounds, label.trim_end(), |lab| {
+        let before = lab.bed.sockets(port)?;
+        let outcome = lab.load(server, &spot.set.queries, &words)?["outcome"].take();
+        drain(lab, port)?;
+        let dropped = lab.bed.sockets(port)?.dropped.saturating_sub(before.dropped);
+        let raw = json!({
+            "beyond_of": who, "at": at, "share": share, "rate": rate, "run": run + 1, "dropped": dropped, "outcome": outcome,
+        });
+        Ok(Made { value: (outcome.clone(), dropped), raw, outcome, answers_all: false })
+    })?;
+    let Some(Judged { value: (outcome, dropped), conditions }) = judged else { return Ok(()) };
     let count = |field: &str| outcome[field].as_f64().unwrap_or(0.0) / seconds;
-    let (who, at) = (&subject.label, &spot.at);
+    let mark = Mark::of(run, &conditions);
     // What a generator that kept no schedule offered was not so much: how much of that is answered is not known.
     let is_offered = outcome["kept_schedule"] == true;
-    let answered = Mark::in_round(run).known(if is_offered { Known::Exactly } else { Known::NotAtAll });
-    beyond.offered[which].push(who, at, count("sent"));
+    let answered = mark.known(if is_offered { Known::Exactly } else { Known::NotAtAll });
+    beyond.offered[which].push_marked(who, at, count("sent"), mark);
     beyond.answered[which].push_marked(who, at, count("received"), answered);
-    beyond.late[which].push(who, at, count("late"));
-    beyond.dropped[which].push(who, at, dropped as f64 / seconds);
-    lab.record.raw.push(json!({
-        "beyond_of": who, "at": at, "share": SHARES[which], "rate": rate, "dropped": dropped, "outcome": outcome,
-    }));
+    beyond.late[which].push_marked(who, at, count("late"), mark);
+    beyond.dropped[which].push_marked(who, at, dropped as f64 / seconds, mark);
     Ok(())
 }
 

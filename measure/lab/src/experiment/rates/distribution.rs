@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::Values;
+use super::super::{Mark, Values, validity};
 use crate::record::{Chart, Role, Series};
 
 /// Percentiles as the generator writes them, and of how many queries one is slower.
@@ -14,10 +14,13 @@ const SLOWER_MIN: f64 = 5.0;
 /// Loads that are shares of each one's own rate, from trials that offer more and more: those below the rate.
 const OWN_SHARES: [(f64, &str); 2] = [(0.5, "half"), (0.8, "four fifths")];
 
-/// Charts from the raw results of a place, with contenders in that order: one for each load that is the same for all, and for each that is a share of each one's own rate.
+/// Charts from the raw results of a place that count, with contenders in that order: one for each load that is the same for all, and for each that is a share of each one's own
+/// rate. Percentiles of runs with losses are at least so much, as what was lost would have come later than all else.
 pub fn charts(raw: &[Value], at: &str, order: &[&str]) -> Vec<Chart> {
     let of = |key: &str| -> Vec<&Value> {
-        raw.iter().filter(|result| result[key].is_string() && result["at"] == at).collect()
+        let is_of =
+            |result: &&Value| result[key].is_string() && result["at"] == at && result["counts"] != false;
+        raw.iter().filter(is_of).collect()
     };
     let (equal, own) = (of("latency_of"), of("beyond_of"));
     let mut rates: Vec<f64> = equal.iter().filter_map(|run| run["rate"].as_f64()).collect();
@@ -46,11 +49,13 @@ fn chart<'a>(
     for run in runs {
         let (who, outcome) = (run[key].as_str().unwrap_or(""), &run["outcome"]);
         let received = outcome["received"].as_f64().unwrap_or(0.0);
+        let known = validity::known_of_latency(outcome);
         for (percentile, one_of) in PERCENTILES {
             let latency = outcome["latency_us"][percentile].as_f64();
             if let Some(latency) = latency.filter(|&latency| latency > 0.0 && received / one_of >= SLOWER_MIN)
             {
-                values.push(who, percentile, latency);
+                let round = values.of(who, percentile).len();
+                values.push_marked(who, percentile, latency, Mark::in_round(round).known(known));
             }
         }
     }
@@ -73,6 +78,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::known::Known;
 
     fn raw_outcome() -> Value {
         json!({ "received": 50, "latency_us": { "p50": 10.0 } })
@@ -97,8 +103,24 @@ mod tests {
         assert_eq!(titles.len(), 3, "{titles:?}");
         assert!(titles[2].ends_with("at four fifths of each one's own rate, x"), "{titles:?}");
         let [a, b] = &charts[0].series[..] else { panic!("{charts:?}") };
-        assert_eq!((a.points.len(), a.points[4].x, a.points[4].y), (5, 10_000.0, 60.0));
+        assert_eq!((a.points.len(), a.points[4].x, a.points[4].y), (5, 10_000.0, 3500f64.sqrt()));
         assert_eq!((b.points.len(), b.points.last().map(|point| point.x)), (3, Some(100.0)));
         assert!(super::charts(&raw, "y", &["a"]).is_empty());
+    }
+
+    #[test]
+    fn what_was_discarded_or_lost() {
+        let run = |counts: bool, received: u64, slow: f64| {
+            let latency = json!({ "p50": 10.0, "p90": slow });
+            let outcome =
+                json!({ "sent": 1000, "received": received, "lost": 1000 - received, "latency_us": latency });
+            json!({ "latency_of": "a", "at": "", "rate": 500.0, "counts": counts, "outcome": outcome })
+        };
+        let points = |raw: &[Value]| charts(raw, "", &["a"])[0].series[0].points.clone();
+        let all = points(&[run(true, 1000, 20.0), run(false, 1000, 900.0)]);
+        assert_eq!((all[1].y, all[1].known), (20.0, Known::Exactly));
+        let lost = points(&[run(true, 1000, 20.0), run(true, 1000, 20.0), run(true, 900, 20.0)]);
+        assert_eq!((lost[1].y, lost[1].known), (20.0, Known::AtLeast));
+        assert!(charts(&[run(false, 1000, 20.0)], "", &["a"]).is_empty());
     }
 }

@@ -7,7 +7,10 @@ use bench::random::Random;
 use serde_json::{Value, json};
 
 use super::{
-    super::{Lab, Mark, Running, Values, table, validity::GENERATOR_BEHIND},
+    super::{
+        Lab, Mark, Running, Values, table,
+        validity::{self, GENERATOR_BEHIND},
+    },
     Found, Spot,
 };
 use crate::{Error, contender::Server, error::ServerProblem, known::Known, record::Table, statistics};
@@ -20,6 +23,8 @@ const BEGIN: f64 = 0.75;
 const FIRST_STEP: f64 = 0.15;
 /// Trials at a rate, of which one must lose nothing.
 const ATTEMPTS: usize = 2;
+/// So often the rate that is found has to hold once more, each time in one of as many trials.
+const CONFIRMED: usize = 2;
 /// Length of the first trials, which only bracket the rate, of that of the others.
 const BURST_SHARE: f64 = 0.25;
 
@@ -38,13 +43,18 @@ pub fn run(lab: &mut Lab, spot: &Spot, running: &mut Running, found: &mut Found)
         lab.go_on()?;
         lab.say(&format!("rate without loss of {}", subject.label));
         let label = subject.label.clone();
-        match search(lab, spot, server, held) {
+        let searched = validity::watched(lab, |lab| {
+            let maximum = search(lab, spot, server, held)?;
+            let raw = json!({ "loss_free_of": label, "at": spot.at, "maximum": maximum });
+            lab.record.raw.push(raw);
+            Ok(maximum)
+        });
+        match searched {
             Ok(maximum) => {
                 let rate = maximum["rate"].as_f64().unwrap_or(0.0);
                 eprintln!("  {label}: {rate:.0}/s, {held:.0}/s in half of all trials");
                 let known = Known::at_least_if(maximum["limit"] == GENERATOR_BEHIND);
                 found.loss_free.push_marked(&label, &spot.at, rate, Mark::default().known(known));
-                lab.record.raw.push(json!({ "loss_free_of": label, "at": spot.at, "maximum": maximum }));
             }
             // It says so by its exit status.
             Err(Error::Server { problem: ServerProblem::Load, .. }) if server.process.ended().is_none() => {
@@ -65,7 +75,7 @@ fn search(lab: &Lab, spot: &Spot, server: &mut Server, held: f64) -> Result<Valu
         ("--burst-seconds", (seconds * BURST_SHARE).max(0.001)),
         ("--trial-seconds", seconds),
         ("--confirm-seconds", seconds),
-        ("--confirm-trials", 1.0),
+        ("--confirm-trials", CONFIRMED as f64),
         ("--width", effort.loss_free_width),
         ("--attempts", ATTEMPTS as f64),
         ("--overtime-share", effort.overtime_share),
@@ -98,7 +108,7 @@ pub fn report(spot: &Spot, found: &Found) -> Option<Table> {
     let rows: Vec<_> = found.loss_free.contenders().iter().filter(|name| is_here(name)).map(row).collect();
     let place = if spot.at.is_empty() { String::new() } else { format!(", {}", spot.at) };
     let columns = ["server", "without loss/s", "half of all trials hold/s", "ratio"];
-    let note = "Without loss: the highest rate at which long trials lost nothing, the last of them confirmed by one more. The other is the one that compares \
-                servers; how far apart the two are says how quiet the machine was.";
+    let note = "Without loss: the highest rate at which long trials lost nothing, held twice more at the end, each time in one of two trials: by one search, so without an \
+                interval. The other is the one that compares servers; how far apart the two are says how quiet the machine was.";
     (!rows.is_empty()).then(|| table(&format!("Rate without loss{place}"), &columns, rows, note))
 }

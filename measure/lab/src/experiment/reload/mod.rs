@@ -112,12 +112,13 @@ fn measure(
 
 impl Sides {
     fn take(&mut self, who: &str, at: &str, run: &Run, mark: Mark) {
-        for (values, value) in [
-            (&mut self.p99, Some(run.latency_us("p99"))),
-            (&mut self.longest, Some(run.latency_us("max"))),
-            (&mut self.lost, Some(run.lost())),
-            (&mut self.answered, Some(run.answered())),
-            (&mut self.waited, run.waited),
+        let of_answered = mark.known(run.known_latency());
+        for (values, value, mark) in [
+            (&mut self.p99, Some(run.latency_us("p99")), of_answered),
+            (&mut self.longest, Some(run.latency_us("max")), of_answered),
+            (&mut self.lost, Some(run.lost()), mark),
+            (&mut self.answered, Some(run.answered()), mark),
+            (&mut self.waited, run.waited, mark),
         ] {
             value.into_iter().for_each(|value| values.push_marked(who, at, value, mark));
         }
@@ -134,12 +135,13 @@ impl Found {
         self.with.take(who, at, with, mark);
         let p99 = without.latency_us("p99");
         let ratio = (p99 > 0.0).then(|| with.latency_us("p99") / p99);
-        for (values, value) in [
-            (&mut self.new, Some(crate::statistics::median(&with.reloads_ms))),
-            (&mut self.longest, with.reloads_ms.iter().copied().reduce(f64::max)),
-            (&mut self.count, Some(with.reloads_ms.len() as f64)),
-            (&mut self.rate, Some(rate)),
-            (&mut self.over_none, ratio),
+        let of_answered = mark.known(with.known_latency().over(without.known_latency()));
+        for (values, value, mark) in [
+            (&mut self.new, Some(crate::statistics::median(&with.reloads_ms)), mark),
+            (&mut self.longest, with.reloads_ms.iter().copied().reduce(f64::max), mark),
+            (&mut self.count, Some(with.reloads_ms.len() as f64), mark),
+            (&mut self.rate, Some(rate), mark),
+            (&mut self.over_none, ratio, of_answered),
         ] {
             value.into_iter().for_each(|value| values.push_marked(who, at, value, mark));
         }

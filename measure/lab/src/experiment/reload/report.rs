@@ -51,7 +51,12 @@ fn queries(at: &str, found: &Found) -> crate::record::Table {
     let row = |who: &str| {
         let median = |values: &Values, scale: f64, digits: usize| {
             let of = values.of(who, at);
-            if of.is_empty() { String::new() } else { format!("{:.digits$}", statistics::median(of) * scale) }
+            let sign = values.known(who, at).sign();
+            if of.is_empty() {
+                String::new()
+            } else {
+                format!("{sign}{:.digits$}", statistics::median(of) * scale)
+            }
         };
         let ratio = ratios.iter().find(|figure| figure.contender == who && figure.at == at);
         vec![
@@ -59,9 +64,13 @@ fn queries(at: &str, found: &Found) -> crate::record::Table {
             median(&found.rate, 1.0, 0),
             median(&without.p99, 1.0, 0),
             median(&with.p99, 1.0, 0),
-            ratio.map_or_else(String::new, |figure| format!("{:.2}", figure.median)),
+            ratio.map_or_else(String::new, |figure| format!("{}{:.2}", figure.known().sign(), figure.median)),
             ratio.map_or_else(String::new, |figure| interval_text(figure, 2)),
-            format!("{:.1}", statistics::ends(with.longest.of(who, at)).1 / 1e3),
+            format!(
+                "{}{:.1}",
+                with.longest.known(who, at).sign(),
+                statistics::ends(with.longest.of(who, at)).1 / 1e3
+            ),
             median(&without.lost, 1.0, 0),
             median(&with.lost, 1.0, 0),
             answered_text(with.answered.of(who, at)),
@@ -96,7 +105,8 @@ fn percentiles(at: &str, found: &Found) -> Chart {
     let mut values = Values::default();
     for (side, of) in sides {
         for who in of.contenders() {
-            of.of(who, at).iter().for_each(|&value| values.push(who, side, value));
+            let marked = of.marked(who, at).into_iter();
+            marked.for_each(|(value, mark)| values.push_marked(who, side, value, mark));
         }
     }
     let places = sides.map(|(side, _)| side.to_owned());

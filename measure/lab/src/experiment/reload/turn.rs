@@ -12,7 +12,13 @@ use serde_json::{Value, json};
 
 use super::{super::Lab, change::Changes};
 use crate::{
-    Error, contender::Server, data::Set, error::ServerProblem, experiment::validity::Made, process::Process,
+    Error,
+    contender::Server,
+    data::Set,
+    error::ServerProblem,
+    experiment::validity::{self, Made},
+    known::Known,
+    process::Process,
 };
 
 /// The load beside reloads, as share of what is answered without them.
@@ -48,6 +54,11 @@ impl Run {
     /// A percentile of the answers.
     pub fn latency_us(&self, percentile: &str) -> f64 {
         self.outcome["latency_us"][percentile].as_f64().unwrap_or(0.0)
+    }
+
+    /// What is known of these.
+    pub fn known_latency(&self) -> Known {
+        validity::known_of_latency(&self.outcome)
     }
 
     /// Queries without an answer.

@@ -11,6 +11,7 @@ mod validate;
 
 use std::time::Duration;
 
+use ::engine::ProtectionKind;
 use bench::host::sharing::{self, Sharing};
 use serde_json::{Value, json};
 
@@ -23,21 +24,43 @@ use crate::{Error, place, place::Place, process, record::Contender};
 use output::Output;
 use simulate::{Inputs, Repeated};
 
-/// A protection as the engine takes it, and what goes with it.
+/// A protection of the engine, and what goes with it.
 struct Subject {
-    name: &'static str,
+    protection: ProtectionKind,
     /// BIND 9 of then shared its memory; the paper's has areas, and a server with snapshots needs none that is shared.
     memory: &'static str,
     model: scaling::engine::Protection,
 }
 
+impl Subject {
+    fn name(&self) -> &'static str {
+        self.protection.name()
+    }
+}
+
 /// In the order of the seeds.
 const SUBJECTS: [Subject; 5] = [
-    Subject { name: "bind9", memory: "shared", model: scaling::engine::Protection::Bind9 },
-    Subject { name: "mutex", memory: "areas", model: scaling::engine::Protection::Mutex },
-    Subject { name: "system-atomic", memory: "areas", model: scaling::engine::Protection::ReaderWriter },
-    Subject { name: "paper", memory: "areas", model: scaling::engine::Protection::ReaderWriter },
-    Subject { name: "snapshot", memory: "none", model: scaling::engine::Protection::Snapshot },
+    Subject {
+        protection: ProtectionKind::Bind9,
+        memory: "shared",
+        model: scaling::engine::Protection::Bind9,
+    },
+    Subject { protection: ProtectionKind::Mutex, memory: "areas", model: scaling::engine::Protection::Mutex },
+    Subject {
+        protection: ProtectionKind::SystemAtomic,
+        memory: "areas",
+        model: scaling::engine::Protection::ReaderWriter,
+    },
+    Subject {
+        protection: ProtectionKind::Paper,
+        memory: "areas",
+        model: scaling::engine::Protection::ReaderWriter,
+    },
+    Subject {
+        protection: ProtectionKind::Snapshot,
+        memory: "none",
+        model: scaling::engine::Protection::Snapshot,
+    },
 ];
 /// How many times as many threads as cores are measured too.
 const OVERSUBSCRIBED: [usize; 2] = [2, 4];
@@ -99,8 +122,11 @@ fn inputs(lab: &mut Lab) -> Result<(Sharing, Repeated), Error> {
         let label = format!("inputs of the simulation, {number}");
         let judged = validity::judged(lab, &label, |lab| {
             let sharing = sharing::measure(&place::cores(), SHARING_TIME);
-            let (mutex, paper, bind9) =
-                (profile(lab, "mutex")?, profile(lab, "paper")?, profile(lab, "bind9")?);
+            let (mutex, paper, bind9) = (
+                profile(lab, ProtectionKind::Mutex)?,
+                profile(lab, ProtectionKind::Paper)?,
+                profile(lab, ProtectionKind::Bind9)?,
+            );
             let raw = json!({ "sharing": sharing.json() });
             let value = (Inputs::of(&sharing, &mutex, &paper, &bind9), sharing);
             Ok(Made { value, raw, outcome: Value::Null, answers_all: false })
@@ -135,7 +161,7 @@ fn engine(lab: &Lab, subject: &Subject, threads: usize, more: &[&str]) -> Result
 fn command(lab: &Lab, subject: &Subject, threads: usize, more: &[&str]) -> Vec<String> {
     let mut words = vec![lab.programs.bench.display().to_string()];
     let (seconds, warm) = (lab.effort.run_seconds.to_string(), lab.effort.warm_seconds.to_string());
-    words.extend(["engine", "--protection", subject.name, "--memory", subject.memory].map(str::to_owned));
+    words.extend(["engine", "--protection", subject.name(), "--memory", subject.memory].map(str::to_owned));
     words.extend(["--threads", &threads.to_string(), "--seconds", &seconds].map(str::to_owned));
     words.extend(["--warm", &warm, "--json"].map(str::to_owned));
     words.extend(more.iter().map(|&word| word.to_owned()));
@@ -143,9 +169,9 @@ fn command(lab: &Lab, subject: &Subject, threads: usize, more: &[&str]) -> Vec<S
 }
 
 /// The lock profile of one thread: nobody waits, so that it shows how often and how long.
-fn profile(lab: &Lab, name: &'static str) -> Result<Output, Error> {
+fn profile(lab: &Lab, protection: ProtectionKind) -> Result<Output, Error> {
     let model = scaling::engine::Protection::Mutex;
-    engine(lab, &Subject { name, memory: "shared", model }, 1, &["--profile-locks"])
+    engine(lab, &Subject { protection, memory: "shared", model }, 1, &["--profile-locks"])
 }
 
 /// All protections with all numbers of threads, in rounds.
@@ -160,7 +186,7 @@ fn measure(lab: &mut Lab) -> Result<Found, Error> {
     let kinds: Vec<(&Subject, usize)> =
         SUBJECTS.iter().flat_map(|subject| threads.iter().map(move |&count| (subject, count))).collect();
     let labels: Vec<String> =
-        kinds.iter().map(|(subject, count)| format!("{}, {}", subject.name, at(*count))).collect();
+        kinds.iter().map(|(subject, count)| format!("{}, {}", subject.name(), at(*count))).collect();
     lab.record.contenders.push(Contender {
         name: "engine".to_owned(),
         version: concat!("zonda-bench ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -178,10 +204,10 @@ fn measure(lab: &mut Lab) -> Result<Found, Error> {
             &mut measured,
             |lab, found| {
                 let output = engine(lab, subject, count, &[])?;
-                found.rates.push(subject.name, &at(count), output.rate);
-                found.cpu.push(subject.name, &at(count), output.cpu_us_per_query);
+                found.rates.push(subject.name(), &at(count), output.rate);
+                found.cpu.push(subject.name(), &at(count), output.cpu_us_per_query);
                 lab.record.raw.push(json!({
-                    "protection": subject.name, "threads": count, "run": run, "rate": output.rate,
+                    "protection": subject.name(), "threads": count, "run": run, "rate": output.rate,
                     "cpu_us_per_query": output.cpu_us_per_query,
                 }));
                 Ok(Heard::default())
@@ -190,7 +216,7 @@ fn measure(lab: &mut Lab) -> Result<Found, Error> {
         .map(drop)
     })?;
     let mut found = Found { rates: measured.rates, cpu: measured.cpu, threads, cores };
-    let names: Vec<String> = SUBJECTS.iter().map(|subject| subject.name.to_owned()).collect();
+    let names: Vec<String> = SUBJECTS.iter().map(|subject| subject.name().to_owned()).collect();
     let places: Vec<String> = found.threads.iter().map(|&count| at(count)).collect();
     let places: Vec<&str> = places.iter().map(String::as_str).collect();
     for values in [&mut found.rates, &mut found.cpu] {

@@ -54,11 +54,11 @@ pub fn measured(lab: &mut Lab, found: &Found) -> Values {
 fn crowded(found: &Found) -> Values {
     let mut ratios = Values::default();
     for subject in &SUBJECTS {
-        let full = found.rates.marked(subject.name, &at(found.cores));
+        let full = found.rates.marked(subject.name(), &at(found.cores));
         for &threads in found.threads.iter().filter(|&&threads| threads > found.cores) {
             let place = at(threads);
-            for (ratio, mark) in runs::over(&found.rates.marked(subject.name, &place), &full) {
-                ratios.push_marked(subject.name, &place, ratio, mark);
+            for (ratio, mark) in runs::over(&found.rates.marked(subject.name(), &place), &full) {
+                ratios.push_marked(subject.name(), &place, ratio, mark);
             }
         }
     }
@@ -109,9 +109,9 @@ fn rates(found: &Found, curves: &[Curve], residuals: &[Residual]) -> Chart {
     for subject in &SUBJECTS {
         let with_core = found.threads.iter().filter(|&&threads| threads <= found.cores);
         let points =
-            with_core.filter_map(|&threads| found.rates.point(threads as f64, subject.name, &at(threads)));
+            with_core.filter_map(|&threads| found.rates.point(threads as f64, subject.name(), &at(threads)));
         all.push(Series {
-            name: format!("{}, measured", subject.name),
+            name: format!("{}, measured", subject.name()),
             role: Role::Measured,
             points: points.collect(),
         });
@@ -157,9 +157,9 @@ fn oversubscribed(found: &Found, crowded: &Values) -> Chart {
     let line = |subject: &super::Subject| {
         let full = Point::at(found.cores as f64, 1.0);
         let more = found.threads.iter().filter(|&&threads| threads > found.cores);
-        let more = more.filter_map(|&threads| crowded.point(threads as f64, subject.name, &at(threads)));
+        let more = more.filter_map(|&threads| crowded.point(threads as f64, subject.name(), &at(threads)));
         Series {
-            name: subject.name.to_owned(),
+            name: subject.name().to_owned(),
             role: Role::Measured,
             points: std::iter::once(full).chain(more).collect(),
         }

@@ -2,7 +2,7 @@
 
 use bench::{host::sharing::Sharing, random::Random};
 use scaling::{
-    Effort, Machine, Names, Outcome,
+    Effort, Machine, Names, Outcome, bootstrap,
     engine::{Measured, Thing, Visits, model},
     sweep::{CORES, fit, reuseport, sweep},
     usl::{Fit, Rates, fit_blocks},
@@ -28,9 +28,8 @@ const QUERIES_MOST: usize = 10_000;
 const QUERIES_LEAST: usize = 120;
 /// The same figures from the same inputs.
 const SEED: u64 = 1;
-/// Draws of inputs that an interval is of: of 40, one is left out at either end, which leaves 95 %. In short forms there are
-/// fewer, and none is left out.
-const DRAWS: usize = 40;
+/// Draws of inputs that an interval is of. In short forms there are fewer, and none is left out.
+const DRAWS: usize = bootstrap::ONE_OF;
 const DRAWS_QUICK: usize = 5;
 /// Queries of a draw, of those of a curve: its own error is then still small beside that of the inputs.
 const DRAW_SHARE: usize = 5;
@@ -109,7 +108,8 @@ impl Repeated {
 
     /// The same of as many drawn from them.
     fn drawn(&self, random: &mut Random) -> Inputs {
-        middle(&self.0.iter().map(|_| &self.0[random.index(self.0.len())]).collect::<Vec<_>>())
+        let drawn = bootstrap::drawn(self.0.len(), random);
+        middle(&drawn.into_iter().map(|place| &self.0[place]).collect::<Vec<_>>())
     }
 
     /// For the record.
@@ -183,16 +183,16 @@ pub fn curves(
     let mut curves = Vec::new();
     for subject in &SUBJECTS {
         lab.go_on()?;
-        let one = statistics::median(found.rates.of(subject.name, &at(1)));
+        let one = statistics::median(found.rates.of(subject.name(), &at(1)));
         if one <= 0.0 {
             continue;
         }
         let of = |names| sweep(&model(subject.model, &inputs.measured(one, names)), &cores(found), effort);
         match (of(Names::Uniform), of(Names::Skewed)) {
             (Ok(outcomes), Ok(skewed)) => curves.push(Curve {
-                name: subject.name,
+                name: subject.name(),
                 simulated: fit(&outcomes),
-                measured: measured(found, subject.name),
+                measured: measured(found, subject.name()),
                 intervals: intervals((subject, repeated), found, effort, lab)?
                     .into_iter()
                     .zip(&outcomes)
@@ -203,7 +203,7 @@ pub fn curves(
                 skewed,
             }),
             (Err(fault), _) | (_, Err(fault)) => {
-                lab.note(format!("{} is not simulated: {fault}", subject.name))
+                lab.note(format!("{} is not simulated: {fault}", subject.name()))
             }
         }
     }
@@ -218,7 +218,7 @@ fn intervals(
     effort: Effort,
     lab: &Lab,
 ) -> Result<Vec<(f64, f64)>, Error> {
-    let ones = found.rates.of(subject.name, &at(1));
+    let ones = found.rates.of(subject.name(), &at(1));
     let draws = if lab.record.quick { DRAWS_QUICK } else { DRAWS };
     let cores = cores(found);
     let mut rates = vec![Vec::with_capacity(draws); cores.len()];
@@ -226,10 +226,10 @@ fn intervals(
         lab.go_on()?;
         let mut random = Random::part(SEED, draw as u64);
         let inputs = repeated.drawn(&mut random);
-        let one: Vec<f64> = ones.iter().map(|_| ones[random.index(ones.len())]).collect();
+        let one = bootstrap::drawn(ones.len(), &mut random).into_iter().map(|place| ones[place]);
         let queries = (effort.queries / DRAW_SHARE).max(QUERIES_LEAST);
         let effort = Effort { queries, seed: SEED + 1 + draw as u64 };
-        let measured = inputs.measured(statistics::median(&one), Names::Uniform);
+        let measured = inputs.measured(statistics::median(&one.collect::<Vec<_>>()), Names::Uniform);
         // What the middle could be simulated of, its draws can.
         for (rates, outcome) in rates
             .iter_mut()
@@ -238,15 +238,7 @@ fn intervals(
             rates.push(outcome.rate);
         }
     }
-    Ok(rates.iter_mut().map(|rates| ends(rates)).collect())
-}
-
-/// All but the last fortieth at either end.
-fn ends(rates: &mut [f64]) -> (f64, f64) {
-    rates.sort_by(f64::total_cmp);
-    let left_out = rates.len() / DRAWS;
-    let inner = &rates[left_out..rates.len() - left_out];
-    (inner.first().copied().unwrap_or_default(), inner.last().copied().unwrap_or_default())
+    Ok(rates.iter_mut().map(|rates| bootstrap::interval(rates).unwrap_or_default()).collect())
 }
 
 /// Those of the charts, and those that were measured.
@@ -295,7 +287,7 @@ mod tests {
             scaling::run(&model, cores, effort).unwrap().rate
         };
         for subject in &SUBJECTS {
-            assert!((rate(subject, 1) / 500_000.0 - 1.0).abs() < 0.1, "{}", subject.name);
+            assert!((rate(subject, 1) / 500_000.0 - 1.0).abs() < 0.1, "{}", subject.name());
         }
         assert!(rate(&SUBJECTS[4], 16) > 2.0 * rate(&SUBJECTS[3], 16));
         let alone = Inputs::of(&Sharing::default(), &output, &output, &output);
@@ -305,13 +297,6 @@ mod tests {
         let mut random = Random::new(1);
         let drawn: Vec<f64> = (0..40).map(|_| repeated.drawn(&mut random).machine.transfer_ns).collect();
         assert!(drawn.contains(&42.0) && drawn.contains(&TRANSFER_NS), "{drawn:?}");
-    }
-
-    #[test]
-    fn ends_of_draws() {
-        let mut many: Vec<f64> = (0..DRAWS).rev().map(|number| number as f64).collect();
-        assert_eq!(ends(&mut many), (1.0, 38.0));
-        assert_eq!((ends(&mut [3.0, 1.0, 2.0]), ends(&mut [])), ((1.0, 3.0), (0.0, 0.0)));
     }
 
     #[test]

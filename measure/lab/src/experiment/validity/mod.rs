@@ -42,6 +42,13 @@ pub fn known_of(outcome: &Value) -> Known {
     Known::at_least_if(conditions.is_limited)
 }
 
+/// What is known of percentiles that the generator told: what was lost would have come later than all else.
+pub fn known_of_latency(outcome: &Value) -> Known {
+    let mut conditions = Conditions::default();
+    conditions.hear(Heard::of(outcome, true));
+    Known::at_least_if(conditions.has_losses())
+}
+
 /// What one run brought.
 pub struct Made<T> {
     /// What it measured.

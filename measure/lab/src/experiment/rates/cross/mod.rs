@@ -140,19 +140,28 @@ fn limit(
     let Some((_, echo)) = running.iter_mut().find(|(subject, _)| subject.label == who) else {
         return Ok(None);
     };
-    let address = echo.address;
-    let counts = match found.cross.tools.offer(lab, tool, &spot.set.queries, (address, spot.row.tcp), None) {
-        Ok(counts) => counts,
-        Err(error) => return found.cross.tools.give_up(lab, tool.which, error).map(|()| None),
-    };
-    beyond::drain(lab, address.port())?;
-    let (at, checked) = (&spot.at, found.cross.of(tool.which));
-    let mark = Mark::in_round(number);
-    checked.can.push_marked(who, at, counts.rate(), mark);
-    lab.record
-        .raw
-        .push(json!({ "cross_limit_of": program, "at": at, "block": number, "counted": told(&counts) }));
-    Ok(Some(counts.rate()))
+    let (address, at) = (echo.address, &spot.at);
+    let counted = validity::watched(lab, |lab| {
+        let asked = (address, spot.row.tcp);
+        let counts = match found.cross.tools.offer(lab, tool, &spot.set.queries, asked, None) {
+            Ok(counts) => counts,
+            // Its fault, and no server's.
+            Err(error) => return Ok(Err(error)),
+        };
+        beyond::drain(lab, address.port())?;
+        lab.record
+            .raw
+            .push(json!({ "cross_limit_of": program, "at": at, "block": number, "counted": told(&counts) }));
+        Ok(Ok(counts))
+    })?;
+    match counted {
+        Ok(counts) => {
+            let checked = found.cross.of(tool.which);
+            checked.can.push_marked(who, at, counts.rate(), Mark::in_round(number));
+            Ok(Some(counts.rate()))
+        }
+        Err(error) => found.cross.tools.give_up(lab, tool.which, error).map(|()| None),
+    }
 }
 
 /// One check of one server, which `held` so much, by a program that `can` offer so much; then ours at the same rate.
