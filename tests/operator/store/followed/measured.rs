@@ -13,6 +13,8 @@ use crate::store::served::feeder;
 const CHANGES: usize = 300;
 /// Zones of one transaction, and of many writers.
 const ZONES: usize = 10_000;
+/// Of so many it is looked whether they are served by now.
+const PROBES: usize = 500;
 /// How long these write.
 const WRITING: Duration = Duration::from_secs(10);
 
@@ -104,7 +106,6 @@ fn changes_one_at_a_time(bed: &Bed, server: &Server) {
 #[ignore = "a measurement"]
 fn many_at_once() {
     let (bed, home, server) = with_zones("");
-    let served = || server.log().lines().filter(|line| line.contains("from store own, was")).count();
     // The first change of a zone costs more than those after it.
     for round in 1..4 {
         let (begun, pids) = (Instant::now(), [server.process.pid(), feeder(&server), backend(&bed)]);
@@ -114,11 +115,10 @@ fn many_at_once() {
         ));
         let committed = Instant::now();
         let before = pids.map(processor_time);
-        await_that("all changes", || {
-            // Looking is not to take the time of who is measured.
-            std::thread::sleep(Duration::from_millis(50));
-            served() == round * ZONES
-        });
+        // One after the other, as looking is not to take the time of who is measured.
+        for number in (1..=ZONES).step_by(ZONES / PROBES).chain([ZONES]) {
+            await_serial(&server, &format!("z{number}.test."), round as u32 + 1);
+        }
         let took = committed.elapsed();
         println!(
             "{ZONES} zones changed by one transaction, which took {:?}: served {took:?} later, {:.0} a second",
