@@ -218,10 +218,19 @@ impl Frame {
         out[begin + 1..begin + HEAD_OCTETS].copy_from_slice(&rest.to_be_bytes());
     }
 
+    /// Whether the first frame of some octets is there as a whole, or they are known to be none.
+    #[must_use]
+    pub fn is_there(octets: &[u8]) -> bool {
+        octets.split_first_chunk::<HEAD_OCTETS>().is_some_and(|(head, rest)| {
+            let length = length(*head);
+            length > REST_OCTETS_MAX || rest.len() >= length
+        })
+    }
+
     /// The first frame of some octets, and how many it has; `None`: it is not there as a whole yet.
     pub fn read(octets: &[u8]) -> Result<Option<(Frame, usize)>, NoFrame> {
         let Some((head, rest)) = octets.split_first_chunk::<HEAD_OCTETS>() else { return Ok(None) };
-        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let length = length(*head);
         if length > REST_OCTETS_MAX {
             return Err(NoFrame);
         }
@@ -304,6 +313,11 @@ impl Frame {
         };
         rest.0.is_empty().then_some(frame)
     }
+}
+
+/// How many octets follow a head.
+fn length([_, a, b, c, d]: [u8; HEAD_OCTETS]) -> usize {
+    u32::from_be_bytes([a, b, c, d]) as usize
 }
 
 fn put(out: &mut Vec<u8>, version: Version) {

@@ -23,16 +23,18 @@ pub const SILENCE_MAX: Duration = Duration::from_secs(120);
 /// What comes over a pair.
 pub struct Reader {
     stream: UnixStream,
+    /// Room for what comes, which stays as it is: filled with zeros once, and not for each read.
     octets: Vec<u8>,
-    /// What of them was handed over.
+    /// Where what was not handed over begins, and where what has come ends.
     at: usize,
+    end: usize,
 }
 
 impl Reader {
     /// Of this end.
     #[must_use]
     pub fn new(stream: UnixStream) -> Reader {
-        Reader { stream, octets: Vec::new(), at: 0 }
+        Reader { stream, octets: Vec::new(), at: 0, end: 0 }
     }
 
     /// The next frame; waits for it, `wait` at the longest. `None`: none has come as a whole. Errors: the other end is closed (`UnexpectedEof`), or says what
@@ -47,8 +49,6 @@ impl Reader {
             Ok(_) => {}
             Err(errno) => return Err(errno.into()),
         }
-        self.octets.drain(..self.at);
-        self.at = 0;
         match self.read() {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) => self.buffered(),
@@ -60,14 +60,12 @@ impl Reader {
     /// Takes in what has come, for later: who has much to say waits for nobody then. Waits for nothing. The error: the other end is closed.
     pub fn take_in(&mut self) -> io::Result<()> {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        while self.octets.len() < TAKEN_IN_MAX {
+        while self.end - self.at < TAKEN_IN_MAX {
             match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&at_once)) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
                 Ok(_) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            self.octets.drain(..self.at);
-            self.at = 0;
             match self.read() {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
@@ -81,20 +79,36 @@ impl Reader {
     /// Whether something was taken in that was not handed over.
     #[must_use]
     pub fn has_some(&self) -> bool {
-        self.at < self.octets.len()
+        self.at < self.end
+    }
+
+    /// Whether the next frame is here as a whole already, or what is none: it costs no call of the system.
+    #[must_use]
+    pub fn has_frame(&self) -> bool {
+        Frame::is_there(self.held())
+    }
+
+    /// What has come and was not handed over.
+    fn held(&self) -> &[u8] {
+        &self.octets[self.at..self.end]
     }
 
     /// Reads some of what has come; how many octets.
     fn read(&mut self) -> io::Result<usize> {
-        let held = self.octets.len();
-        self.octets.resize(held + READ_OCTETS, 0);
-        let read = self.stream.read(&mut self.octets[held..]);
-        self.octets.truncate(held + *read.as_ref().unwrap_or(&0));
-        read
+        if self.at > 0 {
+            self.octets.copy_within(self.at..self.end, 0);
+            (self.at, self.end) = (0, self.end - self.at);
+        }
+        if self.octets.len() < self.end + READ_OCTETS {
+            self.octets.resize(self.end + READ_OCTETS, 0);
+        }
+        let read = self.stream.read(&mut self.octets[self.end..])?;
+        self.end += read;
+        Ok(read)
     }
 
     fn buffered(&mut self) -> io::Result<Option<Frame>> {
-        let read = Frame::read(&self.octets[self.at..]);
+        let read = Frame::read(self.held());
         let read = read.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         Ok(read.map(|(frame, octets)| {
             self.at += octets;
@@ -104,16 +118,40 @@ impl Reader {
 }
 
 /// Says frames; waits until the system has them.
-pub fn say<'f>(mut stream: &UnixStream, frames: impl IntoIterator<Item = &'f Frame>) -> io::Result<()> {
-    let mut octets = Vec::new();
-    for frame in frames {
-        frame.write(&mut octets);
-        if octets.len() >= REST_OCTETS_MAX {
-            stream.write_all(&octets)?;
-            octets.clear();
-        }
+pub fn say<'f>(stream: &UnixStream, frames: impl IntoIterator<Item = &'f Frame>) -> io::Result<()> {
+    let mut together = Together::new(stream);
+    frames.into_iter().try_for_each(|frame| together.say(frame))?;
+    together.end()
+}
+
+/// Frames that are said together, by one call of the system for many. What is not said when this is dropped never is.
+pub struct Together<'s> {
+    stream: &'s UnixStream,
+    /// Whole frames that wait.
+    octets: Vec<u8>,
+}
+
+impl<'s> Together<'s> {
+    /// Of this end. Others may say whole frames by it in between.
+    #[must_use]
+    pub fn new(stream: &'s UnixStream) -> Together<'s> {
+        Together { stream, octets: Vec::new() }
     }
-    stream.write_all(&octets)
+
+    /// Has a frame be said with those before it and after it. Where these are many octets already it waits until the system has them.
+    pub fn say(&mut self, frame: &Frame) -> io::Result<()> {
+        frame.write(&mut self.octets);
+        if self.octets.len() >= REST_OCTETS_MAX { self.end() } else { Ok(()) }
+    }
+
+    /// Says what waits; waits until the system has it.
+    pub fn end(&mut self) -> io::Result<()> {
+        let mut stream = self.stream;
+        let said = stream.write_all(&self.octets);
+        // Half of it may be said: nobody is to say it once more.
+        self.octets.clear();
+        said
+    }
 }
 
 #[cfg(test)]
@@ -166,11 +204,43 @@ mod tests {
         assert_eq!(reader.take_in().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
+    /// What waits is said together with what comes, and what has come is known without asking the system.
+    #[test]
+    fn frames_that_are_said_together() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut reader = Reader::new(theirs);
+        let mut together = Together::new(&ours);
+        for _ in 0..3 {
+            together.say(&Frame::Beat).unwrap();
+        }
+        assert_eq!(reader.next(Duration::ZERO).unwrap(), None, "nothing is said yet");
+        together.end().unwrap();
+        together.end().unwrap();
+        assert!(!reader.has_frame());
+        for has_another in [true, true, false] {
+            assert_eq!(reader.next(Duration::ZERO).unwrap(), Some(Frame::Beat));
+            assert_eq!(reader.has_frame(), has_another);
+        }
+        // Half a frame is none.
+        let mut octets = Vec::new();
+        [Frame::Beat, Frame::Message(vec![7; 1_000])].iter().for_each(|frame| frame.write(&mut octets));
+        (&ours).write_all(&octets[..700]).unwrap();
+        assert_eq!(reader.next(Duration::ZERO).unwrap(), Some(Frame::Beat));
+        assert!(!reader.has_frame() && reader.has_some());
+        (&ours).write_all(&octets[700..]).unwrap();
+        assert_eq!(reader.next(Duration::ZERO).unwrap(), Some(Frame::Message(vec![7; 1_000])));
+        // What is too much to wait is said at once.
+        together.say(&Frame::Message(vec![7; REST_OCTETS_MAX])).unwrap();
+        assert!(matches!(reader.next(Duration::ZERO).unwrap(), Some(Frame::Message(_))));
+    }
+
     #[test]
     fn what_is_no_frame_is_an_error() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         ours.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-        let error = Reader::new(theirs).next(Duration::ZERO).unwrap_err();
+        let mut reader = Reader::new(theirs);
+        let error = reader.next(Duration::ZERO).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(reader.has_frame(), "nobody waits for the rest of it");
     }
 }

@@ -8,6 +8,7 @@ pub fn check_frames(octets: &[u8]) {
     let mut rest = octets;
     while let Ok(Some((frame, length))) = Frame::read(rest) {
         assert!((HEAD_OCTETS..=HEAD_OCTETS + REST_OCTETS_MAX).contains(&length), "{length}");
+        assert!(Frame::is_there(rest) && !Frame::is_there(&rest[..length - 1]));
         rest = &rest[length..];
         let again = once_more(&frame);
         assert_eq!(once_more(&again), again);
