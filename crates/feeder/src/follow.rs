@@ -6,7 +6,8 @@
 //!                    '- again '-- refused, unfit, back -> put off
 //! ```
 //!
-//! One push of a zone is on its way at a time: what comes meanwhile goes together with the next, and none is pushed over a version that may be refused.
+//! One push of a zone is on its way at a time: what comes meanwhile goes together with the next, and none is pushed over a version that may be refused. Zones that were read
+//! together are said together, and the next ones are read before these are answered, once there is room for as many.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -17,6 +18,7 @@ use store::source::{Moment, Next, Source};
 use transfer::catalog_zone::Allowed;
 use wire::{Name, NameBuf};
 
+use crate::line::Line;
 use crate::misnamed::{Misnamed, name_of};
 use crate::push::{NotPushed, Push, Pushed};
 use crate::raise::{Came, Raises};
@@ -27,6 +29,8 @@ use feed::frame::{Frame, Mark, ON_THEIR_WAY_MAX, Version};
 const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(300));
 /// Zones that are said to be asked for next: one round trip for so many is little beside what is read of them, and what was read in vain where there is no room for all is not much.
 const PREPARED_MAX: usize = 256;
+const _: () =
+    assert!(2 * PREPARED_MAX <= ON_THEIR_WAY_MAX.0, "some are on their way while the next are read");
 
 /// What is known of a zone.
 #[derive(Default)]
@@ -186,9 +190,14 @@ impl Follow {
         std::mem::take(&mut self.put_off).into_iter().for_each(|zone| self.note(zone));
     }
 
-    /// Whether anything is to be pushed, and has room.
+    /// Whether anything is to be pushed, and has room: as much of it as one question is for, since each place that an answer frees would have one of its own else.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.due.is_empty() && self.has_room()
+        !self.due.is_empty() && self.has_room() && self.room() >= self.due.len().min(PREPARED_MAX)
+    }
+
+    /// Pushes that may be on their way beside those that are.
+    fn room(&self) -> usize {
+        ON_THEIR_WAY_MAX.0.saturating_sub(self.on_their_way.0)
     }
 
     fn has_room(&self) -> bool {
@@ -196,7 +205,7 @@ impl Follow {
     }
 
     /// Pushes what is due, as far as there is room; looks once more at what was put off when it is time.
-    pub(crate) fn push(&mut self, source: &mut dyn Source, say: Say<'_>) -> Result<(), Over> {
+    pub(crate) fn push(&mut self, source: &mut dyn Source, line: &mut dyn Line) -> Result<(), Over> {
         if self.since.is_some_and(|since| since.elapsed() >= self.again.max(AGAIN.0)) {
             self.again = (2 * self.again).clamp(AGAIN.0, AGAIN.1);
             self.look_again();
@@ -204,20 +213,22 @@ impl Follow {
         if self.misnamed.has_questions() {
             self.misnamed.ask(&mut *source.moment()?)?;
         }
-        self.misnamed.news().map_or(Ok(()), &mut *say)?;
+        self.misnamed.news().map_or(Ok(()), |frame| line.say(frame))?;
         if self.is_busy() {
-            self.push_due(&mut *source.moment()?, say)?;
+            self.push_due(&mut *source.moment()?, line)?;
         }
         if self.due.is_empty() && !std::mem::replace(&mut self.has_said, true) {
-            say(Frame::Looked)?;
+            line.say(Frame::Looked)?;
         }
+        line.end()?;
         Ok(())
     }
 
-    fn push_due(&mut self, moment: &mut dyn Moment, say: Say<'_>) -> Result<(), Over> {
+    fn push_due(&mut self, moment: &mut dyn Moment, line: &mut dyn Line) -> Result<(), Over> {
         while self.is_busy() {
+            line.end()?;
             // Of more than there is room for all that is read is read in vain.
-            let room = (ON_THEIR_WAY_MAX.0 - self.on_their_way.0).min(PREPARED_MAX);
+            let room = self.room().min(PREPARED_MAX);
             let next: Vec<Next> = self.due.iter().take(room).map(|name| self.next(name)).collect();
             moment.prepare(&next)?;
             for _ in next {
@@ -225,7 +236,7 @@ impl Follow {
                     return Ok(());
                 }
                 let Some(name) = self.due.pop_front() else { return Ok(()) };
-                self.push_one(name, moment, say)?;
+                self.push_one(name, moment, line)?;
             }
         }
         Ok(())
@@ -238,11 +249,15 @@ impl Follow {
         Next { zone: name.to_string(), held: held.map(|held| held.mark.to_string()) }
     }
 
-    fn push_one(&mut self, name: NameBuf, moment: &mut dyn Moment, say: Say<'_>) -> Result<(), Over> {
+    fn push_one(&mut self, name: NameBuf, moment: &mut dyn Moment, line: &mut dyn Line) -> Result<(), Over> {
         let zone = self.zones.entry(name.clone()).or_default();
         zone.is_due = false;
         let Zone { is_known, held, is_whole, .. } = *zone;
-        match (Push { zone: &name, is_known, held, is_whole }).run(moment, say) {
+        // Those before it are not to wait until it is read.
+        if is_whole || !moment.has(&name.to_string()) {
+            line.end()?;
+        }
+        match (Push { zone: &name, is_known, held, is_whole }).run(moment, &mut |frame| line.say(frame)) {
             Ok(Pushed::Version(_, octets)) => {
                 (zone.is_whole, zone.is_on_its_way, zone.counted) = (false, true, Some(octets));
                 self.on_their_way.0 += 1;
@@ -250,21 +265,21 @@ impl Follow {
             }
             Ok(Pushed::Gone) => {
                 self.raises.forget(&name);
-                self.mended(&name, &mut *say)?;
-                say(Frame::Gone(name))?;
+                self.mended(&name, line)?;
+                line.say(Frame::Gone(name))?;
             }
             Ok(Pushed::Nothing) => {
                 self.raises.forget(&name);
                 if !is_known {
                     self.zones.remove(&name);
                 }
-                self.mended(&name, say)?;
+                self.mended(&name, line)?;
             }
             Ok(Pushed::Later) => self.put_off(name),
             // That is known, and it will be given another version.
             Ok(Pushed::Back(_)) if self.raises.is_held(&name) => self.put_off(name),
             Ok(Pushed::Back(serial)) => {
-                say(Frame::Back(name.clone(), serial))?;
+                line.say(Frame::Back(name.clone(), serial))?;
                 self.unpushed.insert(name.clone());
                 self.put_off(name);
             }
@@ -280,10 +295,10 @@ impl Follow {
                 self.note(name);
             }
             Err(NotPushed::TooLong) => {
-                self.cannot_push(name, "a record has more octets than a message".into(), say)?;
+                self.cannot_push(name, "a record has more octets than a message".into(), line)?;
             }
             Err(NotPushed::Fault(fault)) if fault.is_of_zone() => {
-                self.cannot_push(name, fault.lines().join("; "), say)?;
+                self.cannot_push(name, fault.lines().join("; "), line)?;
             }
             Err(NotPushed::Fault(fault)) => return Err(fault.into()),
             Err(NotPushed::Io(error)) => return Err(error.into()),
@@ -292,17 +307,17 @@ impl Follow {
     }
 
     /// Says why what a zone has cannot be pushed; it is looked at once more later.
-    fn cannot_push(&mut self, name: NameBuf, words: String, say: Say<'_>) -> io::Result<()> {
-        say(Frame::Unfit(name.clone(), words))?;
+    fn cannot_push(&mut self, name: NameBuf, words: String, line: &mut dyn Line) -> io::Result<()> {
+        line.say(Frame::Unfit(name.clone(), words))?;
         self.unpushed.insert(name.clone());
         self.put_off(name);
         Ok(())
     }
 
     /// There is nothing to push of a zone, so that nothing is wrong with it either.
-    fn mended(&mut self, name: &Name, say: Say<'_>) -> io::Result<()> {
+    fn mended(&mut self, name: &Name, line: &mut dyn Line) -> io::Result<()> {
         match self.unpushed.take(name) {
-            Some(name) => say(Frame::Unfit(name, String::new())),
+            Some(name) => line.say(Frame::Unfit(name, String::new())),
             None => Ok(()),
         }
     }

@@ -12,13 +12,14 @@
 //! It is `zonda feed`, a child of the server. Databases are read here and not in the process that answers. What both say to each other is crate `feed`. Design: `docs/design/store.md` 5.
 //!
 //! * `process`: from the start to the end; `reach`: how a store is reached; `confine`: rights that are given up before, and `filter`: system calls.
-//! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages; `misnamed`: zones that nobody knows by their names. They know no database, but [`store::source`].
+//! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages; `line`: what is said of them, many frames at a time; `misnamed`: zones that nobody knows by their names. They know no database, but [`store::source`].
 //! * `sqlite`: a file as such a source; `watch`: whether the file is the one that was opened. `powerdns`: PowerDNS's tables as one. `postgres`: a database of a server as such a source; `page`: what is read of many of its zones at once. `raise`: serials above what a server had, in either; `ended`: why no more records are handed over.
 
 mod confine;
 mod ended;
 mod filter;
 mod follow;
+mod line;
 mod message;
 mod misnamed;
 mod page;

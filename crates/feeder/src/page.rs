@@ -68,6 +68,11 @@ impl Page {
         self.zones.contains_key(zone)
     }
 
+    /// Whether all that is pushed of a zone was read.
+    pub(crate) fn has_all(&self, zone: &str) -> bool {
+        self.zones.get(zone).is_some_and(|entry| entry.records.is_some() || !self.wants_whole(zone))
+    }
+
     /// The mark that is held of a zone.
     pub(crate) fn asked(&self, zone: &str) -> Option<String> {
         self.asked.get(zone).cloned().flatten()

@@ -227,6 +227,10 @@ impl Moment for PageMoment<'_> {
         }
     }
 
+    fn has(&self, zone: &str) -> bool {
+        self.page.has_all(zone)
+    }
+
     fn newest(&mut self, zone: &str) -> Result<Option<Version>, Fault> {
         self.read(zone)?;
         Ok(self.page.newest(zone))

@@ -16,7 +16,7 @@ use crate::filter::refuse;
 use crate::follow::{Follow, Over};
 use crate::reach::{Beat, Reach};
 use feed::frame::{Frame, ROOTS_OCTETS_MAX};
-use feed::pair::{Reader, SILENCE_MAX, say};
+use feed::pair::{Reader, SILENCE_MAX, Together, say};
 
 /// How long the server may take to say which store.
 const OPEN_WAIT: Duration = Duration::from_secs(10);
@@ -207,8 +207,11 @@ impl Feeder {
             self.beat()?;
             self.look(source, &mut follow, &mut looked)?;
             self.read_since.get_or_insert_with(Instant::now);
-            let stream = &self.stream;
-            follow.push(source, &mut |frame| say(stream, &[frame]))?;
+            let mut line = Together::new(&self.stream);
+            let pushed = follow.push(source, &mut line);
+            // What was read before a fault counts.
+            line.end()?;
+            pushed?;
             let pauses = source.pauses();
             let wait = match () {
                 () if follow.is_busy() => Duration::ZERO,

@@ -101,7 +101,7 @@ impl Bed {
     fn push(&mut self) -> Vec<Said> {
         let mut frames = Vec::new();
         self.follow
-            .push(&mut self.source, &mut |frame| {
+            .push(&mut self.source, &mut |frame: Frame| {
                 frames.push(frame);
                 Ok(())
             })
@@ -244,7 +244,7 @@ fn answers_of_the_server() {
     let mut pushed = 0;
     let mut count = |follow: &mut Follow, source: &mut Sqlite| {
         let mut begun = None;
-        let mut say = |frame| {
+        let mut say = |frame: Frame| {
             if let Frame::Begin { from, .. } = frame {
                 begun = Some(from.is_some());
                 pushed += 1;

@@ -111,6 +111,11 @@ impl Reader {
         Reader { buffers: Buffers::new(), options: Options::new(apex), line: String::new() }
     }
 
+    /// Goes on with rows of another zone, in the room that there is: making it costs more than reading some rows.
+    pub(crate) fn turn_to(&mut self, apex: &Name) {
+        self.options = Options::new(apex);
+    }
+
     /// The record of a row in its one form.
     pub(crate) fn read(&mut self, row: &Row) -> Result<RecordBuf, Unfit> {
         let owner = NameBuf::from_text(&row.owner).map_err(|_| Unfit::Owner)?.to_lowercase();
@@ -188,6 +193,23 @@ mod tests {
             _ => (owner, rtype, right),
         };
         assert_eq!(read(texts.0, texts.1, texts.2), Ok(()));
+    }
+
+    #[test]
+    fn rows_of_another_zone() {
+        let name = |text: &str| NameBuf::from_text(text).unwrap();
+        let row = |zone: &str| Row {
+            owner: format!("www.{zone}"),
+            rtype: "A".into(),
+            ttl: 60,
+            rdata: "192.0.2.1".into(),
+        };
+        let mut reader = Reader::of(&name("a.test."));
+        for (own, other) in [("a.test.", "b.test."), ("b.test.", "a.test.")] {
+            reader.turn_to(&name(own));
+            assert_eq!(reader.read(&row(own)).map(drop), Ok(()));
+            assert_eq!(reader.read(&row(other)).map(drop), Err(Unfit::Owner));
+        }
     }
 
     #[test]

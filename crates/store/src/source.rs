@@ -116,6 +116,12 @@ pub trait Moment {
         Ok(())
     }
 
+    /// Whether what is asked of a zone next is here already: who asks waits for nobody.
+    fn has(&self, zone: &str) -> bool {
+        let _ = zone;
+        false
+    }
+
     /// The newest version of a zone, also of one that is gone.
     fn newest(&mut self, zone: &str) -> Result<Option<Version>, Fault>;
 

@@ -77,6 +77,8 @@ fn zones_that_have_room_are_there() {
     );
     assert_eq!((count(&page, "a.test."), count(&page, "b.test.")), (Some(3), None));
     assert_eq!((page.newest("b.test.").unwrap().serial, page.has("b.test.")), (1, true));
+    // All of it is at hand of these alone; the others take statements of their own.
+    assert_eq!(zones.map(|(zone, _)| page.has_all(zone)), [true, false, true, false]);
     assert_eq!(count(&page, "c.test."), Some(1_000));
     assert!(!page.has("d.test.") && page.newest("d.test.").is_none());
     assert!(page.octets < OCTETS_MAX);
@@ -104,6 +106,7 @@ fn what_changed_since_what_is_held() {
     assert_eq!((serials("c.test."), serials("d.test.")), (None, None));
     let wants = zones.map(|(zone, _)| page.wants_whole(zone));
     assert_eq!(wants, [false, false, true, false]);
+    assert_eq!(zones.map(|(zone, _)| page.has_all(zone)), [true, true, false, true]);
     let newest = zones.map(|(zone, _)| page.newest(zone).map(|newest| newest.serial));
     assert_eq!(newest, [Some(2), Some(1), Some(5), None]);
     let mut seen = 0;

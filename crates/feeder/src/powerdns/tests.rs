@@ -79,7 +79,7 @@ impl Bed {
         let (mut said, mut pushed) = (Vec::new(), Vec::new());
         let mut begun = None;
         self.follow
-            .push(&mut self.source, &mut |frame| {
+            .push(&mut self.source, &mut |frame: Frame| {
                 said.extend(match frame {
                     Frame::Begin { zone, from, to } => {
                         assert_eq!(from, None, "all of it");
@@ -266,6 +266,6 @@ fn nobody_who_waits() {
     let mut bed = Bed::new("DELETE", &["a.test"]);
     bed.begin();
     bed.source.beat = SharedBeat(Arc::new(Mutex::new(Box::new(|| false))));
-    let ended = bed.follow.push(&mut bed.source, &mut |_| Ok(()));
+    let ended = bed.follow.push(&mut bed.source, &mut |_: Frame| Ok(()));
     assert!(ended.is_err());
 }

@@ -6,6 +6,7 @@ use store::{Kind, Version};
 use wire::NameBuf;
 
 use super::*;
+use crate::line::Line;
 
 /// A source that notes what it is asked.
 #[derive(Default)]
@@ -18,6 +19,8 @@ struct Noted {
     faults: Vec<Fault>,
     /// Whether the zones are gone.
     is_gone: bool,
+    /// Whether what is prepared is at hand then.
+    has: bool,
 }
 
 impl Source for Noted {
@@ -66,6 +69,10 @@ impl Moment for &mut Noted {
     fn prepare(&mut self, next: &[Next]) -> Result<(), Fault> {
         self.prepared.push(next.to_vec());
         Ok(())
+    }
+
+    fn has(&self, _zone: &str) -> bool {
+        self.has
     }
 
     fn newest(&mut self, zone: &str) -> Result<Option<Version>, Fault> {
@@ -151,7 +158,7 @@ fn what_waits_is_raised_together() {
     follow.hold(zone("a.test"), Some(feed::frame::Version { serial: 7, mark: feed::frame::Mark([7; 16]) }));
     follow.changed(&["a.test.".to_owned()]);
     let mut is_said = false;
-    let mut say = |frame| {
+    let mut say = |frame: Frame| {
         is_said |= matches!(frame, Frame::Back(..) | Frame::Unfit(..));
         Ok(())
     };
@@ -185,6 +192,27 @@ fn a_statement_that_takes_long() {
     }
 }
 
+/// Which pushes have begun, and how often that was to be on its way.
+#[derive(Default)]
+struct Said {
+    begun: Vec<NameBuf>,
+    ends: usize,
+}
+
+impl Line for Said {
+    fn say(&mut self, frame: Frame) -> io::Result<()> {
+        if let Frame::Begin { zone, .. } = frame {
+            self.begun.push(zone);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.ends += 1;
+        Ok(())
+    }
+}
+
 /// A source hears of zones before they are asked for, some hundreds at a time, with the marks that are held.
 #[test]
 fn what_is_asked_next_is_said() {
@@ -192,16 +220,34 @@ fn what_is_asked_next_is_said() {
     let mark = feed::frame::Mark([7; 16]);
     follow.hold("z0001.test".parse().unwrap(), Some(feed::frame::Version { serial: 0, mark }));
     follow.list(&mut source).unwrap();
-    let mut begun = 0;
-    follow
-        .push(&mut source, &mut |frame| {
-            begun += usize::from(matches!(frame, Frame::Begin { .. }));
-            Ok(())
-        })
-        .unwrap();
-    assert_eq!((begun, source.prepared.len()), (1_024, 4), "as many as may be on their way");
+    let mut said = Said::default();
+    follow.push(&mut source, &mut said).unwrap();
+    assert_eq!((said.begun.len(), source.prepared.len()), (1_024, 4), "as many as may be on their way");
     let held: Vec<&Next> = source.prepared.iter().flatten().filter(|next| next.held.is_some()).collect();
     assert_eq!(held, [&Next { zone: "z0001.test.".into(), held: Some(mark.to_string()) }]);
+    // What an answer makes room for is not asked by itself, but together with what the next answers make room for.
+    let mut answers = said.begun.iter().map(|zone| Frame::Refused(zone.clone()));
+    answers.by_ref().take(255).for_each(|answer| follow.answer(answer));
+    assert!(!follow.is_busy());
+    answers.by_ref().take(1).for_each(|answer| follow.answer(answer));
+    assert!(follow.is_busy());
+    source.prepared.clear();
+    follow.push(&mut source, &mut Said::default()).unwrap();
+    assert_eq!(source.prepared.iter().map(Vec::len).collect::<Vec<_>>(), [256]);
+}
+
+/// What was read together is said together; what others wait behind is not kept back while the next is read.
+#[test]
+fn what_waits_for_no_statement_is_said_together() {
+    for has in [true, false] {
+        let (mut source, mut follow) = (Noted { has, ..Noted::default() }, Follow::new(Allowed::default()));
+        follow.list(&mut source).unwrap();
+        let mut said = Said::default();
+        follow.push(&mut source, &mut said).unwrap();
+        // Before each question for many, before each zone that is read by itself, and at the end.
+        let alone = if has { 0 } else { 1_024 };
+        assert_eq!((said.begun.len(), said.ends), (1_024, 4 + alone + 1));
+    }
 }
 
 /// What is pushed of a zone, in letters.
@@ -209,7 +255,7 @@ fn pushed(source: &mut Noted, follow: &mut Follow) -> String {
     follow.changed(&["a.test.".to_owned()]);
     let mut said = String::new();
     follow
-        .push(source, &mut |frame| {
+        .push(source, &mut |frame: Frame| {
             said.push(match frame {
                 Frame::Begin { to, .. } => {
                     assert_eq!(to.serial, 5, "what was read");

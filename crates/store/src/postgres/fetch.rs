@@ -178,12 +178,16 @@ impl<E: From<Fault>> Telling<'_, E> {
 
     fn read(&mut self, row: &Row) -> Result<Result<RecordBuf, Refusal>, E> {
         let zone = self.version.as_ref().map_or("", |version| &version.zone);
+        let apex = || NameBuf::from_text(zone).map_err(|_| Fault::NoZone(zone.to_owned()));
         let reader = match &mut self.reader {
-            Some((known, reader)) if known.as_str() == zone => reader,
-            other => {
-                let apex = NameBuf::from_text(zone).map_err(|_| Fault::NoZone(zone.to_owned()))?;
-                &mut other.insert((zone.to_owned(), Reader::of(&apex))).1
+            Some((known, reader)) => {
+                if known.as_str() != zone {
+                    reader.turn_to(&apex()?);
+                    zone.clone_into(known);
+                }
+                reader
             }
+            none => &mut none.insert((zone.to_owned(), Reader::of(&apex()?))).1,
         };
         Ok(reader.read(row).map_err(|why| Refusal { row: row.clone(), why }))
     }
