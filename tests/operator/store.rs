@@ -15,6 +15,9 @@ mod powerdns;
 mod restarted;
 mod served;
 
+/// Further settings, the last of a store: each change has a line of the log, however many come at once.
+const EACH_LINE: &str = "[log]\nlevel = \"debug\"\n";
+
 /// A folder with a store.
 struct Scratch {
     folder: tempfile::TempDir,

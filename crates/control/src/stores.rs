@@ -3,14 +3,14 @@
 //! ```text
 //! settings --arrange--> settled: zones that are owned added to what is wanted ----------.
 //! files `owned`, `followed` --first time--^                                             v
-//! feeder: frames -> thread `store-NAME`: one transfer after the other -> differences: changer      -> controller
+//! feeder: frames -> thread `store-NAME`: one transfer after the other -> differences, by the turn: changer -> controller
 //!                        |                                          `--> whole zones, by the batch -> packs
 //!                        '-- losses, what went back: within `remove-max`, or `zonda ctl store confirm`
 //! ```
 //!
 //! * [`lines`], [`kept`], [`owned`], [`followed`]: what is kept on the disk; [`settle`]: after a start or other settings.
 //! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`opened`]: whose database it has; [`opening`]: what it is told first, [`readdress`]: and whether that is something else by now; [`tell`]: what it is told then; [`incoming`]: a push until it is whole.
-//! * [`take`]: what comes is served, [`batch`]: many together; [`check`]: can it be? [`difference`]: what has changed in what came as a whole; [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
+//! * [`turn`]: what has changed goes to the changer, [`outcome`]: what became of it; [`take`]: what comes as a whole is served, [`batch`]: many together; [`check`]: can it be? [`difference`]: what has changed in what came as a whole; [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
 //!
 //! Which zones are owned changes only while a change is under way (`Controller::change`). The design is in `docs/design/store.md`.
 
@@ -27,6 +27,7 @@ mod losses;
 mod name;
 mod opened;
 mod opening;
+mod outcome;
 mod owned;
 mod readdress;
 mod session;
@@ -34,6 +35,7 @@ mod settle;
 mod shown;
 mod take;
 mod tell;
+mod turn;
 mod watch;
 mod words;
 
@@ -245,6 +247,13 @@ impl Stores {
         self.started.elapsed().as_secs()
     }
 
+    /// Whether a zone is of a store, and the settings have no other terms of that by now.
+    fn is_of(&self, (name, generation): (StoreName, u64), zone: &Name) -> bool {
+        let state = self.state.read();
+        let is_it = |store: &&Store| store.terms.name == name && store.generation == generation;
+        state.stores.iter().find(is_it).is_some_and(|store| store.owns(&state.owned, zone))
+    }
+
     /// Does something with a store, unless the settings have other terms of it by now.
     fn with<R>(
         &self,
@@ -292,10 +301,11 @@ impl About {
 
     /// A version of a zone is served: all is well with it.
     fn served(&mut self, zone: &Name, serial: u32) {
-        self.refused.remove(&zone.to_lowercase());
-        self.refused_before.remove(&zone.to_lowercase());
-        self.gone.remove(&zone.to_lowercase());
-        self.back.remove(&zone.to_lowercase());
+        let lower = zone.to_lowercase();
+        self.refused.remove(&lower);
+        self.refused_before.remove(&lower);
+        self.gone.remove(&lower);
+        self.back.remove(&lower);
         self.last = Some((zone.to_owned(), serial, crate::expiry::now()));
         self.served += 1;
     }

@@ -71,6 +71,18 @@ fn times(server: &Server, zone: &str, to: u32) -> usize {
         .count()
 }
 
+/// How many changes a server has told by lines of their own, to who does not ask for more than is usual, and how many in all.
+fn said_of_changes(server: &Server) -> (usize, usize) {
+    let log = server.log();
+    let usual = || log.lines().filter(|line| line.contains(" INFO "));
+    let own = usual().filter(|line| line.contains("from store own, was")).count();
+    let others = usual().filter_map(|line| {
+        let (before, _) = line.split_once(" more change")?;
+        before.rsplit(' ').next()?.replace(',', "").parse::<usize>().ok()
+    });
+    (own, own + others.sum::<usize>())
+}
+
 /// Two servers have the same data by the same serials, and changes are differences for others.
 #[test]
 fn what_is_committed_is_served_by_all() {
@@ -116,6 +128,7 @@ fn what_is_committed_is_served_by_all() {
     let (is_well, text) = told(&server, &["store"]);
     assert!(is_well && text.contains("followed") && text.contains("1 zone"), "{text}");
     for to in [2, 6] {
+        await_that("a line", || times(&server, "example.", to) > 0);
         assert_eq!(times(&server, "example.", to), 1, "{}", server.log());
     }
 }
@@ -132,7 +145,7 @@ fn many_zones_and_a_large_one() {
          INSERT INTO zonda.record SELECT id, 'h' || n || '.' || name, 'A', 60, '192.0.2.1' FROM zonda.zone, generate_series(1, 25000) n WHERE name = 'example.'; COMMIT"
     ));
     let home = Home::new();
-    let server = home.start(&bed.database.address(), "");
+    let server = home.start(&bed.database.address(), EACH_LINE);
     await_told(&server, &["store"], "1,501 zones");
     await_told(&server, &["store"], "followed");
     await_serial(&server, "example.", 2);
@@ -142,6 +155,11 @@ fn many_zones_and_a_large_one() {
         await_serial(&server, &format!("z{number}.test."), 2);
     }
     await_that("all changes", || server.log().matches("serial 2 from store own, was 1").count() == ZONES);
+    // Of more in a second than anybody reads it is said how many they are, once.
+    await_that("all changes in numbers", || {
+        let (own, all) = said_of_changes(&server);
+        own < ZONES && all == ZONES + 1
+    });
     assert!(told(&server, &["store"]).0);
     // All of the large one again, and one of its records.
     bed.database.sql("SELECT zonda.touch('example.')");

@@ -186,7 +186,7 @@ fn follows(bed: &Bed) {
     await_that("a difference", || {
         ixfr(&server, "a.test.", 1) == [rtype::SOA, rtype::SOA, rtype::SOA, rtype::A, rtype::SOA]
     });
-    assert!(server.log().contains("zone a.test.: serial 2 from store own, was 1"), "{}", server.log());
+    server.await_log("zone a.test.: serial 2 from store own, was 1");
     // Rows that are disabled are no records.
     bed.sql("UPDATE records SET disabled = true WHERE name = 'new.a.test'");
     bed.tool(&["increase-serial", "a.test"]);

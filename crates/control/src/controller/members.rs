@@ -242,4 +242,10 @@ impl Controller {
     pub(crate) fn serial_of(&self, name: &Name) -> Option<u32> {
         self.catalog.reader().with(|view| serial(view, view.slot_named(name)?))
     }
+
+    /// The same of several zones.
+    pub(crate) fn serials_of<'n>(&self, names: impl Iterator<Item = &'n Name>) -> Vec<Option<u32>> {
+        let mut reader = self.catalog.reader();
+        names.map(|name| reader.with(|view| serial(view, view.slot_named(name)?))).collect()
+    }
 }

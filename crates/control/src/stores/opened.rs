@@ -11,6 +11,7 @@ use super::batch::Batch;
 use super::owned::Known;
 use super::session::Session;
 use super::settle::escaped;
+use super::turn::Turn;
 use crate::settings::StorePlace;
 
 /// From one time that the file was opened to the next, at least; the feeder itself looks once a second whether it is another one.
@@ -52,7 +53,7 @@ impl Session {
     /// What was on its way is forgotten by both.
     fn forget_pushes(&mut self) {
         self.push = None;
-        self.batch = Batch::default();
+        (self.batch, self.turn) = (Batch::default(), Turn::default());
         self.gone.clear();
     }
 
@@ -113,7 +114,7 @@ impl Session {
 
     fn tell_held(&mut self, zones: &[NameBuf], identity: &str) -> io::Result<()> {
         for some in zones.chunks(HELD_A_TIME) {
-            let serials: Vec<Option<u32>> = some.iter().map(|zone| self.controller.serial_of(zone)).collect();
+            let serials = self.controller.serials_of(some.iter().map(|zone| &**zone));
             let frames = self.controller.stores.with(self.key, |_, _, followed| {
                 let held = |(zone, serial): (&NameBuf, Option<u32>)| {
                     let version = serial.map(|serial| Version {

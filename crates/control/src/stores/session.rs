@@ -1,4 +1,5 @@
-//! One feeder from its start to its end: what it says is taken, one frame after the other, and it is told what came of that.
+//! One feeder from its start to its end: what it says is taken, one frame after the other, and it is told what came of that. All that one read of the pair brought is a turn: what has changed in
+//! zones goes to the changer together at its end.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,16 +14,18 @@ use wire::NameBuf;
 use super::batch::{Batch, UnderWay};
 use super::incoming::{Came, Means, Push};
 use super::leaving::SETTLE;
+use super::outcome::Outcomes;
 use super::readdress::Readdress;
 use super::shown::shown;
 use super::tell::{Line, Tell};
+use super::turn::{Coming, Turn};
 use super::{About, Stands, StoreName};
 use crate::controller::Controller;
 use crate::settings::StoreTerms;
 use crate::text::count as zones_of;
 
 /// How long it is waited for a frame, before it is looked whether the settings are others, and what else is due.
-const TURN: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
 /// Whole zones that have come are served once nothing more has come for so long, and the first of them after so long in any case.
 const BATCH_WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
@@ -53,6 +56,7 @@ pub(super) struct Session {
     pub(super) push: Option<Push>,
     pub(super) under_way: Arc<UnderWay>,
     pub(super) batch: Batch,
+    pub(super) turn: Turn,
     /// Zones that are gone, of the look that is under way.
     pub(super) gone: HashSet<NameBuf>,
     /// The database that the feeder has opened, and whether it was told what is held.
@@ -72,7 +76,7 @@ impl Session {
         let means = Means::of(&controller);
         let reader = Reader::new(pair.try_clone()?);
         let line = Line::new(pair)?;
-        let tell = Tell::start(key.0, line.clone())?;
+        let tell = Tell::start(Outcomes::of(Arc::downgrade(&controller.stores), key), line.clone())?;
         let begun = tell.clone();
         let terms = controller.stores.with(key, |store, _, _| {
             let about = &mut store.about;
@@ -95,6 +99,7 @@ impl Session {
             push: None,
             under_way: Arc::default(),
             batch: Batch::default(),
+            turn: Turn::default(),
             gone: HashSet::new(),
             opened: None,
             opened_at: None,
@@ -132,11 +137,15 @@ impl Session {
             if self.controller.upgrade.handed_to().is_some() {
                 return Ended::HandedOver;
             }
-            match self.reader.next(if self.batch.is_empty() { TURN } else { BATCH_WAITS.0 }) {
+            match self.reader.next(if self.batch.is_empty() { PAUSE } else { BATCH_WAITS.0 }) {
                 Ok(Some(frame)) => {
                     self.heard = Instant::now();
                     if let Err(error) = self.take(frame) {
                         return Ended::Fault(error);
+                    }
+                    // It may be long until there is more.
+                    if !self.reader.has_frame() {
+                        self.end_turn();
                     }
                 }
                 Ok(None) if self.heard.elapsed() >= SILENCE_MAX => {
@@ -150,7 +159,7 @@ impl Session {
             {
                 self.flush();
             }
-            if looked.elapsed() >= TURN {
+            if looked.elapsed() >= PAUSE {
                 looked = Instant::now();
                 if let Err(error) = self.tend() {
                     return Ended::Fault(error);
@@ -267,7 +276,7 @@ impl Session {
 
     /// Whether a zone is of this store.
     pub(super) fn is_ours(&self, zone: &NameBuf) -> bool {
-        self.controller.stores.with(self.key, |store, owned, _| store.owns(owned, zone)) == Some(true)
+        self.controller.stores.is_of(self.key, zone)
     }
 
     fn unfit(&mut self, zone: NameBuf, words: String) {
@@ -356,7 +365,9 @@ impl Session {
                 self.reply(Frame::Whole(zone));
             }
             (Err(why), None) => self.refused(zone, why),
-            (Ok(Came::Changes(changes)), Some(from)) => self.take_changes(zone, (from, to), changes),
+            (Ok(Came::Changes(changes)), Some(from)) => {
+                self.take_changes(Coming { zone, from, to, changes });
+            }
             (Ok(Came::Changes(_)), None) => self.refused(zone, "differences that begin nowhere".into()),
             (Ok(Came::Whole(contents, out_of_zone)), _) => {
                 self.take_whole((zone, to), (*contents, out_of_zone), octets)

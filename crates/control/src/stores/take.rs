@@ -1,19 +1,18 @@
-//! What a feeder pushes is served: differences by the changer, zones as a whole by packs of many.
+//! Zones that a feeder pushes as a whole are served: by packs of many, or by what has changed in them ([`super::turn`]).
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use feed::frame::{Frame, Version};
-use wire::{Name, NameBuf};
+use wire::NameBuf;
 use zone::{Change, Contents};
 
 use super::batch::{BATCH_MAX, Batch, Whole};
-use super::check::Before;
 use super::session::Session;
+use super::turn::Coming;
 use crate::controller::Act;
-use crate::dynamic::{Incoming, NotTaken, Told, What};
 use crate::findings::{Digest, examine_transferred};
-use crate::joined::{one, pack};
+use crate::joined::pack;
 use crate::load::store;
 use crate::read::ZoneText;
 use crate::text::{count, grouped};
@@ -37,117 +36,7 @@ enum Verdict {
     Refuse(String),
 }
 
-fn octets_of(change: &Change) -> usize {
-    change.removed().octets().len() + change.added().octets().len()
-}
-
 impl Session {
-    /// Takes what has changed in a zone.
-    pub(super) fn take_changes(
-        &mut self,
-        zone: NameBuf,
-        (from, to): (Version, Version),
-        changes: Vec<Change>,
-    ) {
-        // What came of it before goes before.
-        self.flush();
-        let controller = &self.controller;
-        let served = controller.serial_of(&zone);
-        let is_ours = controller.stores.with(self.key, |store, owned, followed| {
-            store.owns(owned, &zone)
-                && served == Some(from.serial)
-                && followed.mark(&zone, from.serial) == Some(from.mark)
-        });
-        // The digest of a zone is looked at with all of it, and all of it mends one of which the log has lost changes.
-        let is_wanted_whole = || {
-            controller.digest_of(&zone) != Digest::Ignore
-                || controller.fault_of(&zone.to_lowercase()).is_some()
-        };
-        if is_ours != Some(true) || is_wanted_whole() {
-            return self.reply(Frame::Whole(zone));
-        }
-        // It keeps to that by itself, unless it was taken over: what waits for the changer is to have room for what others ask for.
-        let octets = changes.iter().map(octets_of).sum();
-        if !self.under_way.has_room() {
-            return self.reply(Frame::Refused(zone));
-        }
-        let changes = match self.try_changes(&zone, changes) {
-            Err(None) => {
-                self.about(|about| about.unled.insert(zone.clone()));
-                return self.reply(Frame::Whole(zone));
-            }
-            Err(Some(why)) => return self.refused(zone, why),
-            Ok(changes) => changes,
-        };
-        let _serving = controller.stores.serving.read();
-        if controller.upgrade.handed_to().is_some() {
-            return;
-        }
-        controller
-            .stores
-            .with(self.key, |_, _, followed| followed.note((&zone, served), (to.serial, to.mark)));
-        controller.stores.keep_followed(controller.place_of_stores().as_ref());
-        controller.catalogs.coming(&zone, &changes);
-        let told = self.told(&zone, (from, to), octets);
-        let what = What::Changes(changes, told);
-        controller.dynamic.incoming(Incoming { zone: zone.to_lowercase(), what });
-    }
-
-    /// Looks what changes make of the zone, apart from what is served. Where a version on the way cannot be served they are one change. The error: why what they lead to
-    /// cannot be served; none: they do not fit.
-    fn try_changes(&self, zone: &Name, changes: Vec<Change>) -> Result<Vec<Change>, Option<String>> {
-        match self.look_at(zone, &changes) {
-            Ok(()) => Ok(changes),
-            Err(Some(_)) if changes.len() > 1 => {
-                let change = [one(changes).ok_or(None)?];
-                self.look_at(zone, &change).map(|()| change.into())
-            }
-            Err(why) => Err(why),
-        }
-    }
-
-    fn look_at(&self, zone: &Name, changes: &[Change]) -> Result<(), Option<String>> {
-        let mut apart = self.controller.apart(zone).ok_or(None)?;
-        for change in changes {
-            let before = Before::of(&apart.newest(), change)?;
-            apart.apply(change).map_err(|_| None)?;
-            before.check(&apart.newest(), change)?;
-        }
-        Ok(())
-    }
-
-    /// Who hears from the changer.
-    fn told(&self, zone: &Name, (from, to): (Version, Version), octets: usize) -> Told {
-        let under_way = Arc::clone(&self.under_way);
-        under_way.add(octets);
-        let (tell, key, zone) = (self.tell.clone(), self.key, zone.to_owned());
-        let stores = Arc::clone(&self.controller.stores);
-        let wanted = (Arc::clone(&stores), zone.clone());
-        let told = Told::new(move |result| {
-            under_way.take(octets);
-            let frame = match result {
-                Ok(()) => {
-                    let (serial, before) = (to.serial, from.serial);
-                    stores.with(key, |store, _, _| store.about.served(&zone, serial));
-                    tracing::info!(%zone, serial, "zone {zone}: serial {serial} from store {}, was {before}", key.0);
-                    Frame::Served(zone, to)
-                }
-                Err(NotTaken::DoesNotFit) => {
-                    stores.with(key, |store, _, _| store.about.unled.insert(zone.clone()));
-                    Frame::Whole(zone)
-                }
-                Err(NotTaken::NotNow) => Frame::Refused(zone),
-            };
-            // The feeder may be gone, and hears at its next start what is served.
-            tell.say(frame);
-        });
-        let is_ours = move || {
-            let (stores, zone) = &wanted;
-            stores.with(key, |store, owned, _| store.owns(owned, zone)) == Some(true)
-        };
-        told.while_wanted(is_ours)
-    }
-
     /// Takes all of a zone, to be served with others.
     pub(super) fn take_whole(
         &mut self,
@@ -173,18 +62,20 @@ impl Session {
         }
     }
 
-    /// Serves the zones that have come as a whole.
+    /// Serves all that has come: what has changed in zones, and then those that came as a whole.
     pub(super) fn flush(&mut self) {
+        self.end_turn();
         let Batch { zones, .. } = std::mem::take(&mut self.batch);
         if zones.is_empty() {
             return;
         }
         for ((zone, to), from, change) in self.serve_whole(zones) {
-            self.take_changes(zone, (from, to), vec![change]);
+            self.join_turn(Coming { zone, from, to, changes: vec![change] });
         }
+        self.end_turn();
     }
 
-    /// The same; what is to be served by what leads to it is returned.
+    /// Serves zones that came as a whole; what is to be served by what leads to it is returned.
     fn serve_whole(&mut self, zones: Vec<Whole>) -> Vec<((NameBuf, Version), Version, Change)> {
         let controller = Arc::clone(&self.controller);
         // In this order, in which who hands over takes them too; and with both, as no such one may be in between.
@@ -193,14 +84,14 @@ impl Session {
         if controller.upgrade.handed_to().is_some() {
             return Vec::new();
         }
-        let (mut serving, mut changed) = (Vec::with_capacity(zones.len()), Vec::new());
+        let (mut serving, mut changed, mut same) = (Vec::with_capacity(zones.len()), Vec::new(), Vec::new());
         let mut entering = 0;
         let verdicts: Vec<Verdict> = zones.iter().map(|whole| self.verdict(whole, &mut entering)).collect();
         for (whole, verdict) in zones.into_iter().zip(verdicts) {
             match verdict {
                 Verdict::Serve => serving.push(whole),
                 Verdict::Change(from, change) => changed.push(((whole.zone, whole.to), from, change)),
-                Verdict::Same => self.is_served(&whole.zone, whole.to),
+                Verdict::Same => same.push((whole.zone, whole.to)),
                 Verdict::Back => {
                     self.went_back(&whole.zone, whole.to.serial);
                     self.reply(Frame::Refused(whole.zone));
@@ -209,6 +100,7 @@ impl Session {
                 Verdict::Refuse(why) => self.refused(whole.zone, why),
             }
         }
+        self.are_served(same);
         self.enter(&serving);
         drop(changing);
         let number = serving.len();
@@ -276,8 +168,7 @@ impl Session {
 
     /// Enters zones that are new, once it is on the disk whose they are.
     fn enter(&self, serving: &[Whole]) {
-        let served: Vec<Option<u32>> =
-            serving.iter().map(|whole| self.controller.serial_of(&whole.zone)).collect();
+        let served = self.controller.serials_of(serving.iter().map(|whole| &*whole.zone));
         let entered = self.controller.stores.with(self.key, |store, owned, followed| {
             for (whole, served) in serving.iter().zip(served) {
                 followed.note((&whole.zone, served), (whole.to.serial, whole.to.mark));
@@ -310,6 +201,7 @@ impl Session {
             let packed = pack(rest.iter().map(|whole| (&whole.text.contents, &whole.findings)), BATCH_MAX.1);
             let later = rest.split_off(packed.taken);
             let stored = packed.pack.map(|pack| store(folder, pack));
+            let mut served = Vec::with_capacity(rest.len());
             for (Whole { zone, to, findings, .. }, number) in rest.into_iter().zip(packed.numbers) {
                 let is_served = stored.as_ref().zip(number).is_some_and(|(pack, number)| {
                     controller.take_transferred(
@@ -320,22 +212,29 @@ impl Session {
                     )
                 });
                 match is_served {
-                    true => self.is_served(&zone, to),
+                    true => served.push((zone, to)),
                     false => self
                         .refused(zone, "it cannot be put into a pack, or is another owner's by now".into()),
                 }
             }
+            self.are_served(served);
             rest = later;
         }
     }
 
-    fn is_served(&self, zone: &Name, to: Version) {
+    /// Notes that these versions are served, and has their feeder be told.
+    fn are_served(&self, served: Vec<(NameBuf, Version)>) {
+        if served.is_empty() {
+            return;
+        }
         self.controller.stores.with(self.key, |store, _, followed| {
-            // Of one that is the same the mark was not known.
-            followed.note((zone, None), (to.serial, to.mark));
-            store.about.served(zone, to.serial);
+            for (zone, to) in &served {
+                // Of one that is the same the mark was not known.
+                followed.note((zone, None), (to.serial, to.mark));
+                store.about.served(zone, to.serial);
+            }
         });
         self.controller.stores.keep_followed(self.controller.place_of_stores().as_ref());
-        self.reply(Frame::Served(zone.to_owned(), to));
+        served.into_iter().for_each(|(zone, to)| self.reply(Frame::Served(zone, to)));
     }
 }

@@ -1,23 +1,27 @@
-//! What a feeder is told: by a thread of its own, so that nobody else waits until it listens.
+//! What a feeder is told: by a thread of its own, so that nobody else waits until it listens. What waits is told together; what became of changes is noted before that.
 
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use feed::frame::{Frame, ON_THEIR_WAY_MAX};
 use feed::pair::{SILENCE_MAX, say};
 
-use super::StoreName;
 use super::batch::BATCH_MAX;
+use super::outcome::{Outcome, Outcomes};
 
 /// Answers to pushes that wait to be told: some for each that may be on its way, and as many zones as are served at once. A feeder that lets more wait pushes without
 /// listening.
 const WAITING_MAX: usize = 8 * ON_THEIR_WAY_MAX.0 + 2 * BATCH_MAX.0;
 /// Frames that are told at a time.
 const FRAMES_A_TIME: usize = 1_000;
+/// From one time that something is told to the next, at least: each has feeder and thread wake up, which at thousands of changes a second takes more than the changes. A change that comes
+/// by itself is told at once, as the one before was long ago.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The server's end of a pair, to say frames by: each as a whole, whoever says it.
 #[derive(Clone)]
@@ -49,26 +53,64 @@ impl Line {
 /// To a feeder. Clones tell the same one.
 #[derive(Clone)]
 pub(super) struct Tell {
-    sender: Sender<Frame>,
+    sender: Sender<Thing>,
     waiting: Arc<AtomicUsize>,
     line: Line,
 }
 
+/// What is to be told.
+enum Thing {
+    Frame(Frame),
+    Outcome(Outcome),
+}
+
+impl Thing {
+    fn is_answer(&self) -> bool {
+        match self {
+            Thing::Frame(frame) => is_answer(frame),
+            Thing::Outcome(_) => true,
+        }
+    }
+
+    fn outcome(&self) -> Option<&Outcome> {
+        match self {
+            Thing::Frame(_) => None,
+            Thing::Outcome(outcome) => Some(outcome),
+        }
+    }
+
+    fn into_frame(self) -> Frame {
+        match self {
+            Thing::Frame(frame) => frame,
+            Thing::Outcome(outcome) => outcome.into_frame(),
+        }
+    }
+}
+
 impl Tell {
-    /// Starts the thread, which ends with the feeder, or once nobody has anything to tell any more.
-    pub(super) fn start(name: StoreName, line: Line) -> io::Result<Tell> {
+    /// Starts the thread, which ends once nobody has anything to tell any more.
+    pub(super) fn start(outcomes: Outcomes, line: Line) -> io::Result<Tell> {
         let (sender, told) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let (count, own) = (Arc::clone(&waiting), line.clone());
-        let thread = std::thread::Builder::new().name(format!("store-{name}-tell"));
-        thread.spawn(move || run(&own, &told, &count))?;
+        let thread = std::thread::Builder::new().name(format!("store-{}-tell", outcomes.store()));
+        thread.spawn(move || run(&own, &told, &count, outcomes))?;
         Ok(Tell { sender, waiting, line })
     }
 
     /// Has the feeder be told something. Where there is none any more nobody is to be told.
     pub(super) fn say(&self, frame: Frame) {
-        self.waiting.fetch_add(usize::from(is_answer(&frame)), Ordering::Relaxed);
-        drop(self.sender.send(frame));
+        self.send(Thing::Frame(frame));
+    }
+
+    /// Has it be noted and said what became of changes, and the feeder be told.
+    pub(super) fn outcome(&self, outcome: Outcome) {
+        self.send(Thing::Outcome(outcome));
+    }
+
+    fn send(&self, thing: Thing) {
+        self.waiting.fetch_add(usize::from(thing.is_answer()), Ordering::Relaxed);
+        drop(self.sender.send(thing));
     }
 
     /// Nothing is said and heard any more.
@@ -82,15 +124,34 @@ impl Tell {
     }
 }
 
-fn run(line: &Line, told: &Receiver<Frame>, waiting: &AtomicUsize) {
-    while let Ok(first) = told.recv() {
-        let frames: Vec<Frame> = std::iter::once(first).chain(told.try_iter().take(FRAMES_A_TIME)).collect();
-        if line.say(&frames).is_err() {
+fn run(line: &Line, told: &Receiver<Thing>, waiting: &AtomicUsize, mut outcomes: Outcomes) {
+    let (mut is_heard, mut last) = (true, None::<Instant>);
+    loop {
+        let first = match outcomes.due() {
+            Some(due) => told.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        let first = match first {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                outcomes.say_others(false);
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return outcomes.say_others(true),
+        };
+        std::thread::sleep(last.map_or(Duration::ZERO, |last| PAUSE.saturating_sub(last.elapsed())));
+        last = Some(Instant::now());
+        let things: Vec<Thing> = std::iter::once(first).chain(told.try_iter().take(FRAMES_A_TIME)).collect();
+        outcomes.take(things.iter().filter_map(Thing::outcome));
+        let answers = things.iter().filter(|thing| thing.is_answer()).count();
+        let frames: Vec<Frame> = things.into_iter().map(Thing::into_frame).collect();
+        // What becomes of changes that the feeder had said is noted after its end, too.
+        if is_heard && line.say(&frames).is_err() {
             // Half a frame may have been said: nobody is to go on after that.
             line.hang_up();
-            return;
+            is_heard = false;
         }
-        waiting.fetch_sub(frames.iter().filter(|frame| is_answer(frame)).count(), Ordering::Relaxed);
+        waiting.fetch_sub(answers, Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,7 @@
 //! A server as far as there is one without workers, and a feeder that says what it should, or not.
 
 mod bounds;
+mod turns;
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use feed::address::Address;
 use feed::frame::{Frame, Mark, Version};
 use feed::pair::{Reader, say};
+use journal::disk::{Disk, System};
 use wire::iana::{class, rtype};
 
 use super::session::{Ended, Session};
@@ -33,9 +35,16 @@ fn version(serial: u32) -> Version {
 
 /// A start on what is in the folder.
 fn start(folder: &Path, more: &str) -> Arc<Controller> {
+    start_on(Arc::new(System), folder, more)
+}
+
+/// The same where packs, and what is beside them, are written by this disk.
+fn start_on(disk: Arc<dyn Disk>, folder: &Path, more: &str) -> Arc<Controller> {
     let text = format!("[server]\npack-directory = \"packs\"\n{STORE}{more}");
     let settings = Settings::parse(&folder.join("zonda.toml"), &text).unwrap();
-    let controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
+    let packs = PackFolder::open_on(disk, &folder.join("packs"), None).unwrap();
+    let controller = Controller::with_folder(settings, Overrides::default(), Some(packs), None).unwrap();
+    let controller = Arc::new(controller);
     let progress = Progress::default();
     {
         let mut changing = controller.change();
@@ -90,22 +99,8 @@ impl Feeder {
 
     /// Pushes records, each with its TTL: those of a transfer, in its order.
     fn push(&self, zone: &str, from: Option<u32>, to: u32, records: &str) {
-        let zone = name(zone);
-        let qtype = if from.is_some() { rtype::IXFR } else { rtype::AXFR };
-        let mut message = vec![0, 0, 0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-        message.extend_from_slice(zone.octets());
-        message.extend_from_slice(&[qtype.to_be_bytes(), class::IN.to_be_bytes()].concat());
-        let records = zonefile::records(records, &zone).unwrap();
-        for record in &records {
-            message.extend_from_slice(record.owner.octets());
-            message.extend_from_slice(&[record.rtype.to_be_bytes(), class::IN.to_be_bytes()].concat());
-            message.extend_from_slice(&record.ttl.to_be_bytes());
-            message.extend_from_slice(&(record.rdata.len() as u16).to_be_bytes());
-            message.extend_from_slice(&record.rdata);
-        }
-        message[6..8].copy_from_slice(&(records.len() as u16).to_be_bytes());
-        let begin = Frame::Begin { zone, from: from.map(version), to: version(to) };
-        self.say(&[begin, Frame::Message(message), Frame::End, Frame::Looked]);
+        self.say(&pushed(zone, from, to, records));
+        self.say(&[Frame::Looked]);
     }
 
     /// The server ends it for what it says.
@@ -113,6 +108,26 @@ impl Feeder {
     fn await_end(self) {
         assert!(matches!(self.session.join().unwrap(), Ended::Fault(_)));
     }
+}
+
+/// A push of records, see [`Feeder::push`].
+fn pushed(zone: &str, from: Option<u32>, to: u32, records: &str) -> [Frame; 3] {
+    let zone = name(zone);
+    let qtype = if from.is_some() { rtype::IXFR } else { rtype::AXFR };
+    let mut message = vec![0, 0, 0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    message.extend_from_slice(zone.octets());
+    message.extend_from_slice(&[qtype.to_be_bytes(), class::IN.to_be_bytes()].concat());
+    let records = zonefile::records(records, &zone).unwrap();
+    for record in &records {
+        message.extend_from_slice(record.owner.octets());
+        message.extend_from_slice(&[record.rtype.to_be_bytes(), class::IN.to_be_bytes()].concat());
+        message.extend_from_slice(&record.ttl.to_be_bytes());
+        message.extend_from_slice(&(record.rdata.len() as u16).to_be_bytes());
+        message.extend_from_slice(&record.rdata);
+    }
+    message[6..8].copy_from_slice(&(records.len() as u16).to_be_bytes());
+    let begin = Frame::Begin { zone, from: from.map(version), to: version(to) };
+    [begin, Frame::Message(message), Frame::End]
 }
 
 /// The end of a server.

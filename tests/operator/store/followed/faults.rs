@@ -43,7 +43,7 @@ fn a_database_that_dies_or_says_nothing() {
     bed.database.start();
     bed.database.sql(&add("example.", "started.example."));
     await_serial(&server, "example.", 4);
-    assert!(server.log().contains("serial 4 from store own, was 3"), "{}", server.log());
+    server.await_log("serial 4 from store own, was 3");
     assert!(!server.log().contains("all of it"), "nothing was pushed again: {}", server.log());
     assert_eq!(transfer(server.address, "example.").len(), 7);
 }
@@ -139,7 +139,7 @@ fn copies() {
     await_told(&server, &["store"], "followed");
     bed.database.sql(&add("example.", "sql.example."));
     await_serial(&server, "example.", 2);
-    assert!(server.log().contains("serial 2 from store own, was 1"), "{}", server.log());
+    server.await_log("serial 2 from store own, was 1");
 }
 
 /// Another store at its address is read once an operator says so; what that does not have are losses.

@@ -100,5 +100,5 @@ impl Bed {
 #[ignore = "takes half an hour"]
 fn of_sqlite() {
     let bed = Bed::new(Scratch::new());
-    run(&bed, || bed.start("remove-max = \"100%\""));
+    run(&bed, || bed.start(&format!("remove-max = \"100%\"\n{EACH_LINE}")));
 }

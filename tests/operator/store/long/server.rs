@@ -78,6 +78,6 @@ impl Bed {
 #[ignore = "takes two hours"]
 fn of_postgresql() {
     let (bed, home) = (Bed::of(server::Scratch::alone()), Home::new());
-    let more = "statement-timeout-seconds = 1\nremove-max = \"100%\"";
-    run(&bed, || home.start(&bed.database.address(), more));
+    let more = format!("statement-timeout-seconds = 1\nremove-max = \"100%\"\n{EACH_LINE}");
+    run(&bed, || home.start(&bed.database.address(), &more));
 }
