@@ -29,7 +29,7 @@ pub use answer::{
     Version, WORDS_OCTETS_MAX,
 };
 pub use ask::{
-    ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, Facts, Fields, KEY_OCTETS_MAX, Kind, Objects,
+    ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, FOUND_MAX, Facts, Fields, KEY_OCTETS_MAX, Kind, Objects,
     PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones, ZonesBuf, is_repeat,
 };
 pub use octets::{Item, Run};

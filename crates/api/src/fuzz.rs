@@ -1,8 +1,9 @@
-//! The fuzzer's way in: any octets as what a child says, as what a server says, as a body, as a path.
+//! The fuzzer's way in: any octets as what a child says, as what a server says, as a body, as a path, as a pattern.
 
 use wire::{Name, NameBuf};
 
 use crate::frame::{Answer, Ask, Asked, Frame, Item, Piece, Run, Said, ZonesBuf};
+use crate::pattern::Pattern;
 use crate::tag::Condition;
 use crate::{json, path};
 
@@ -12,13 +13,14 @@ const OCTETS_MAX: usize = 1 << 20;
 /// What the first octet chooses is tried with the others. What is read is written as the same octets; what a body becomes is an ask that is read.
 pub fn fuzz_api(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else { return };
-    match choice % 6 {
+    match choice % 7 {
         0 => frames(data, said),
         1 => frames(data, answer),
         2 => bodies(data),
         3 => printed(data),
         4 => paths(data),
-        _ => contents(data),
+        5 => contents(data),
+        _ => patterns(data),
     }
 }
 
@@ -94,16 +96,35 @@ fn ask(asked: Asked<'_>) -> Ask<'_> {
     Ask { key: b"key", address: [127, 0, 0, 1].into(), asked }
 }
 
-/// RRsets of an answer: their JSON is JSON, and what it says of RDATA that has its type's form is the same RDATA.
+/// RRsets of an answer: their JSON is JSON, and what it says of RDATA that has its type's form is the same RDATA. So is that of numbers and of what was found JSON.
 fn printed(octets: &[u8]) {
-    frames(octets, |frame, _| {
-        let Ok(Answer::Piece(Piece::Sets(sets))) = Answer::of(&frame) else { return };
-        for set in sets.iter() {
-            for rdata in set.rdatas.iter() {
-                content(set.owner, set.rtype, rdata);
+    frames(octets, |frame, _| match Answer::of(&frame) {
+        Ok(Answer::Piece(Piece::Sets(sets))) => {
+            for set in sets.iter() {
+                for rdata in set.rdatas.iter() {
+                    content(set.owner, set.rtype, rdata);
+                }
             }
         }
+        Ok(Answer::Piece(Piece::Found(found))) => is_json(|out| {
+            let mut list = json::write::Found::default();
+            found.iter().for_each(|records| list.records(&records, out));
+            list.end(out);
+        }),
+        Ok(Answer::Piece(Piece::Numbers(run))) => is_json(|out| {
+            let mut list = json::write::Numbers::default();
+            run.iter().for_each(|number| list.number(&number, out));
+            list.end(out);
+        }),
+        _ => {}
     });
+}
+
+fn is_json(print: impl FnOnce(&mut Vec<u8>)) {
+    let mut out = Vec::new();
+    print(&mut out);
+    let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&out);
+    assert!(read.is_ok(), "{}", String::from_utf8_lossy(&out));
 }
 
 fn content(owner: &Name, rtype: u16, rdata: &[u8]) {
@@ -128,6 +149,18 @@ fn contents(data: &[u8]) {
         assert_eq!(zonefile::rdata::check(rtype, &rdata), Ok(()), "{rtype} {text}");
         content(Name::root(), rtype, &rdata);
     }
+}
+
+/// What fits a pattern fits it with a star before it.
+fn patterns(data: &[u8]) {
+    let Some((length, data)) = data.split_first() else { return };
+    let (pattern, rdata) = data.split_at(data.len().min((*length).into()));
+    let pattern = String::from_utf8_lossy(pattern);
+    let fits = |pattern: &str| {
+        let fits = |pattern: Pattern| pattern.fits_content(wire::iana::rtype::TXT, rdata, &mut Vec::new());
+        Pattern::new(pattern).is_some_and(fits)
+    };
+    assert!(!fits(&pattern) || fits(&format!("*{pattern}")), "{pattern}");
 }
 
 fn paths(data: &[u8]) {

@@ -15,17 +15,17 @@ mod query;
 use wire::NameBuf;
 use wire::iana::rtype;
 
-use crate::frame::{ACCOUNT_OCTETS_MAX, Act, Cursor, Objects, PATTERN_OCTETS_MAX, Part};
+use crate::frame::{ACCOUNT_OCTETS_MAX, Act, Cursor, FOUND_MAX, Objects, PATTERN_OCTETS_MAX, Part};
 use query::Query;
 
 pub use query::put_cursor;
 
 /// Zones of a page: more would keep other lists waiting, and who wants all asks without `limit`.
 pub const LIMIT_MAX: u32 = 10_000;
+/// Octets of the name of a number.
+const NUMBER_NAME_OCTETS_MAX: usize = u8::MAX as usize;
 /// What a search finds, unless it says how much: as PowerDNS has it.
 const FOUND_USUAL: u32 = 100;
-/// What a search finds at most: some 500 KB of JSON.
-const FOUND_MAX: u32 = 1_000;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -282,7 +282,12 @@ impl Place {
             Place::Server => Request::Server,
             Place::Settings(empty) if is_read => Request::Empty(empty),
             Place::Settings(_) => return refused("this is set in the settings of the server"),
-            Place::Numbers => Request::Numbers(query.take("statistic").map(str::to_owned)),
+            Place::Numbers => {
+                // Rings there are none, wanted or not.
+                query.flag("includerings")?;
+                let name = query.text("statistic", NUMBER_NAME_OCTETS_MAX)?;
+                Request::Numbers(name.filter(|name| !name.is_empty()))
+            }
             Place::Flush => Request::Flush,
             Place::Search => search(query)?,
             Place::Keys if is_read => Request::Keys,
@@ -357,7 +362,8 @@ fn search(query: &mut Query) -> Result<Request, Refusal> {
         None | Some("all") => Objects::All,
         Some("zone") => Objects::Zones,
         Some("record") => Objects::Records,
-        Some(_) => return Err(Refusal::new(422, "`object_type` is all, zone or record")),
+        Some("comment") => Objects::Comments,
+        Some(_) => return Err(Refusal::new(422, "`object_type` is all, zone, record or comment")),
     };
     Ok(Request::Search { pattern, objects, limit })
 }

@@ -270,7 +270,7 @@ pub struct Done<'f> {
     pub status: u16,
     /// After how many seconds the same may be asked again; 0: nothing is said of that.
     pub retry_after: u16,
-    /// Whether a search ended for want of time.
+    /// Whether a search ended before all was looked at. Then the words are why: `time`, or `size` of what it found.
     pub is_cut: bool,
     /// From where a list goes on, if it does.
     pub next: Option<Cursor>,

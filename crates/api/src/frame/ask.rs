@@ -34,6 +34,8 @@ pub const REPEAT_OCTETS_MAX: usize = 64;
 pub const ACCOUNT_OCTETS_MAX: usize = 40;
 /// Octets of a pattern to be searched for: a name with each octet escaped.
 pub const PATTERN_OCTETS_MAX: usize = 1_024;
+/// What a search finds at most: some 500 KB of JSON.
+pub const FOUND_MAX: u32 = 1_000;
 /// Zones of one commit: each may be larger than all that a segment of the log has.
 pub const ZONES_MAX: usize = 256;
 /// RRsets of an ask, of all zones: the names that one commit may touch.
@@ -58,7 +60,12 @@ pub enum Objects {
     Zones,
     /// Owners and contents of records.
     Records,
+    /// Comments, of which there are none here.
+    Comments,
 }
+
+/// All of these, in the order of their octets.
+const OBJECTS: [Objects; 4] = [Objects::All, Objects::Zones, Objects::Records, Objects::Comments];
 
 /// How much of a zone is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -259,7 +266,7 @@ impl<'a> Asked<'a> {
             },
             b's' => Asked::Search {
                 pattern: rest.text(PATTERN_OCTETS_MAX)?,
-                objects: one_of(rest, [Objects::All, Objects::Zones, Objects::Records])?,
+                objects: one_of(rest, OBJECTS)?,
                 limit: rest.u32()?,
             },
             b'z' => Asked::Zone { zone: rest.name()?, part: part(rest)?, with_dnssec: rest.flag()? },

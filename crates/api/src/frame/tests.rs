@@ -91,7 +91,8 @@ fn with_ask(given: &Given, check: impl FnOnce(Ask<'_>)) {
         },
         2 => Asked::Search {
             pattern: &given.texts[1],
-            objects: [Objects::All, Objects::Zones, Objects::Records][usize::from(a) + usize::from(b)],
+            objects: [Objects::All, Objects::Zones, Objects::Records, Objects::Comments]
+                [usize::from(a) + 2 * usize::from(b)],
             limit,
         },
         3 => Asked::Zone {

@@ -120,7 +120,14 @@ fn lists_as_they_are_told() {
         found.end(out);
     });
     assert_eq!(found.as_array().unwrap().len(), 3);
-    assert_eq!((&found[0]["object_type"], &found[2]["content"]), (&"zone".into(), &"192.0.2.2".into()));
+    assert_eq!(
+        (&found[0], &found[2]),
+        (
+            &serde_json::json!({"object_type": "zone", "name": "a.", "zone": "a.", "zone_id": "a."}),
+            &serde_json::json!({"object_type": "record", "name": "a.", "type": "A", "content": "192.0.2.2", "ttl": 9,
+                "disabled": false, "zone": "a.", "zone_id": "a."})
+        )
+    );
     let number = |name, label, value| Number { name, label, value };
     let numbers = printed(|out| {
         let mut numbers = write::Numbers::default();

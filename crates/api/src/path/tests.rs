@@ -34,6 +34,7 @@ fn requests_of_powerdns() {
         ("GET ~/views", Request::Empty(Empty::Views)),
         ("GET ~/networks", Request::Empty(Empty::Networks)),
         ("GET ~/statistics?includerings=false", Request::Numbers(None)),
+        ("GET ~/statistics?statistic=&includerings=true", Request::Numbers(None)),
         ("GET ~/statistics?statistic=uptime", Request::Numbers(Some("uptime".into()))),
         ("PUT ~/cache/flush?domain=example.com.", Request::Flush),
         ("GET ~/tsigkeys", Request::Keys),
@@ -73,6 +74,10 @@ fn requests_of_powerdns() {
             Request::Search { pattern: "*ex mple*".into(), objects: Objects::Zones, limit: 1_000 },
         ),
         ("GET ~/search-data?q=a", Request::Search { pattern: "a".into(), objects: Objects::All, limit: 100 }),
+        (
+            "GET ~/search-data?q=%2a%3F%252a&object_type=comment&max=1",
+            Request::Search { pattern: "*?%2a".into(), objects: Objects::Comments, limit: 1 },
+        ),
     ] {
         assert_eq!(of(line).as_ref(), Ok(&expected), "{line}");
     }
@@ -216,12 +221,23 @@ fn what_is_refused() {
         "GET ~/search-data",
         "GET ~/search-data?q=",
         "GET ~/search-data?q=a&max=x",
-        "GET ~/search-data?q=a&object_type=comment",
+        "GET ~/search-data?q=a&max=0",
+        "GET ~/search-data?q=a&max=-1",
+        "GET ~/search-data?q=a&max=+1",
+        "GET ~/search-data?q=a&max=99999999999999999999",
+        "GET ~/search-data?q=a&q=b",
+        "GET ~/search-data?q=a&object_type=ZONE",
+        "GET ~/statistics?includerings=maybe",
     ] {
         status(line, 422);
     }
     status("GET ~/zones?zone=%", 400);
     status("GET ~/zones?zone=%ff", 400);
+    status("GET ~/search-data?q=%2", 400);
+    let long = |octets: usize| format!("GET ~/search-data?q={}", "a".repeat(octets));
+    status(&long(PATTERN_OCTETS_MAX + 1), 422);
+    assert!(of(&long(PATTERN_OCTETS_MAX)).is_ok());
+    status(&format!("GET ~/statistics?statistic={}", "a".repeat(NUMBER_NAME_OCTETS_MAX + 1)), 422);
     let many: String = (0..20).map(|number| format!("&p{number}=")).collect();
     status(&format!("GET ~/zones?{many}"), 422);
 }

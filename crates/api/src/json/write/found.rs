@@ -21,6 +21,8 @@ impl Found {
         string("object_type", "zone", out);
         key("name", out);
         name(&row.name.to_lowercase(), out);
+        key("zone", out);
+        name(&row.name.to_lowercase(), out);
         key("zone_id", out);
         quoted(out, |out| id::put_id(row.name, out));
         out.push(b'}');
