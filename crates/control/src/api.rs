@@ -4,26 +4,30 @@
 //! child -- frames --> session: thread `api`, which lets others go before it: keys, scopes, forms, places; pieces of answers
 //!                        |  ^                        `--> changer: RRsets that are to be so
 //!                        v  | inbox                       `- outcome
-//!                      look: thread `api-look`: whose a zone is, pins, lists, what is done at once
+//!                      look: thread `api-look`: whose a zone is, pins, lists, numbers, what is done at once
+//!                      search: thread `api-read`, which lets all others go before it: what patterns fit
 //!                      make: thread `api-make`: zones made, set, removed
 //! ```
 //!
 //! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do. `judge`: an ask by its key.
-//! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it. `audit`: who changed what, for people.
-//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `make`: what waits for changes of the list of zones, and for the disk; `words`: RRsets of asks.
+//! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it. `audit`: who changed what, for people; `counts`: what came of asks, for `/metrics`.
+//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `numbers`: by the names that PowerDNS has for them; `search`: names and records by patterns; `make`: what waits for changes of the list of zones, and for the disk; `words`: RRsets of asks.
 //!
 //! What strangers send this server never reads: [`web`] does, in the child, and says it in frames (crate `api`). Each has the key of its request, and is decided by that: nothing here says that the
 //! child is allowed anything. Design: `docs/design/api.md`.
 
 mod audit;
 mod certificate;
+mod counts;
 mod inbox;
 mod judge;
 mod keys;
 mod listing;
 mod look;
 mod make;
+mod numbers;
 mod reading;
+mod search;
 mod session;
 mod watch;
 pub(crate) mod words;
@@ -51,9 +55,11 @@ use crate::controller::Controller;
 use crate::http::{Listening, hand, open};
 use crate::settings::Settings;
 use certificate::Shown;
+use counts::Counts;
 use inbox::{Event, Inbox};
 
 pub(crate) use certificate::unreadable;
+pub(crate) use counts::{Counted, OUTCOMES};
 pub use keys::new_api_key;
 pub(crate) use keys::{Key, Keys, hash_from_text, time_of_date, verb};
 pub(crate) use watch::watch;
@@ -77,6 +83,8 @@ pub(crate) struct Api {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Tags and cursors of another start are others.
     seed: RandomState,
+    /// What came of asks.
+    counts: Arc<Counts>,
 }
 
 /// The listeners that settings ask for, and what the process is told at its start.
@@ -115,6 +123,7 @@ impl Api {
             process: Mutex::named("the API's process", None),
             thread: Mutex::named("thread of the API", None),
             seed: RandomState::new(),
+            counts: Arc::default(),
         }
     }
 
@@ -158,6 +167,11 @@ impl Api {
     /// What is wrong with the certificate now, as a line.
     pub(crate) fn problem(&self) -> Option<String> {
         self.shown.lock().as_ref().and_then(Shown::problem)
+    }
+
+    /// What came of all that was asked.
+    pub(crate) fn counted(&self) -> Counted {
+        self.counts.read()
     }
 
     /// Which keys there are, by their number.

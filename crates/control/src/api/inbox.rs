@@ -12,6 +12,7 @@ use web::certificate::Certificate;
 use super::Keys;
 use super::look::{Listed, NotPinned, Pinned};
 use super::make::Worked;
+use super::search::Sought;
 use crate::dynamic::{NotAltered, Outcome};
 
 /// Which ask of which process.
@@ -23,7 +24,7 @@ pub(super) struct Of {
     pub(super) ask: u32,
 }
 
-/// What is told. Each but the first two and the last is because of an ask, of which there is a bound.
+/// What is told. Each but the first two and the last is because of an ask, of which there is a bound; a search has some pieces.
 pub(super) enum Event {
     /// Keys are others.
     Keys(Arc<Keys>),
@@ -37,6 +38,10 @@ pub(super) enum Event {
     Listed(Of, Listed),
     /// What was done at once, in words; the error: a status, and why not.
     Acted(Of, Result<&'static str, (u16, &'static str)>),
+    /// Numbers of the server, one behind the other.
+    Numbers(Of, Arc<[u8]>),
+    /// What a search found, or its end.
+    Sought(Of, Sought),
     /// What became of a zone that was to be made, set or removed.
     Worked(Of, Result<Worked, NotAltered>),
     /// The server ends.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use api::frame::{Act, Ask, Asked, Part, Sets, Verbs, What};
+use api::frame::{Act, Ask, Asked, FOUND_MAX, Facts, Objects, Part, Sets, Verbs, What};
 use change::alteration::{Fault, check_form};
 use wire::{NameBuf, SortKey};
 
@@ -26,8 +26,12 @@ pub(super) enum Task {
     Who(Verbs),
     /// Zones are told: the one of a name; after a cursor; so many.
     List { name: Option<NameBuf>, account: Option<Box<str>>, after: Option<api::frame::Cursor>, limit: u32 },
-    /// Nothing is told of a list.
+    /// Nothing is told of a list, or of a search.
     ListNothing,
+    /// What fits a pattern is told, so much at most.
+    Search { pattern: Box<str>, objects: Objects, limit: u32 },
+    /// Numbers of the server are told.
+    Numbers,
     /// A zone is told.
     Read { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
     /// RRsets are to be so; whether only to try.
@@ -77,6 +81,18 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             let is_nothing = name.as_deref().is_some_and(|name| !key.may_see(name));
             let account = account.map(Into::into);
             if is_nothing { Task::ListNothing } else { Task::List { name, account, after, limit } }
+        }
+        Asked::Search { pattern, objects, limit } => {
+            may(Verbs::READ, "read")?;
+            match limit.min(FOUND_MAX) {
+                0 => Task::ListNothing,
+                _ if objects == Objects::Comments => Task::ListNothing,
+                limit => Task::Search { pattern: pattern.into(), objects, limit },
+            }
+        }
+        Asked::Facts(Facts::Numbers) => {
+            may(Verbs::SERVER, "see numbers of the server")?;
+            Task::Numbers
         }
         Asked::Zone { zone, part, with_dnssec } => {
             let zone = see(zone)?;
@@ -221,6 +237,22 @@ mod tests {
         judge(keys, &ask, 0).map_or_else(|no| no.status, |_| 200)
     }
 
+    /// Whatever the process says.
+    #[test]
+    fn searches_are_bounded() {
+        let (reader, secret) = keys("verbs = \"read\"");
+        let limit_of = |objects, limit| {
+            let asked = Asked::Search { pattern: "*", objects, limit };
+            let ask = Ask { key: secret.as_bytes(), address: [127, 0, 0, 1].into(), asked };
+            match judge(&reader, &ask, 0).unwrap().1 {
+                Task::Search { limit, .. } => Some(limit),
+                _ => None,
+            }
+        };
+        assert_eq!([limit_of(Objects::All, u32::MAX), limit_of(Objects::All, 7)], [Some(FOUND_MAX), Some(7)]);
+        assert_eq!([limit_of(Objects::All, 0), limit_of(Objects::Comments, 7)], [None, None]);
+    }
+
     #[test]
     fn what_a_key_may_do() {
         let (reader, secret) = keys("verbs = \"read\"");
@@ -233,6 +265,22 @@ mod tests {
         assert_eq!(status(&reader, &other, zone(&in_scope)), 401);
         assert_eq!(status(&reader, "", zone(&in_scope)), 401);
         assert_eq!(status(&reader, &secret, Asked::Who), 200);
+        let search = |objects, limit, by: (&Keys, &str)| {
+            status(by.0, by.1, Asked::Search { pattern: "*", objects, limit })
+        };
+        assert_eq!(search(Objects::All, u32::MAX, (&reader, &secret)), 200);
+        assert_eq!(search(Objects::Comments, 0, (&reader, &other)), 401);
+        // Numbers are told by a verb of their own: what others ask for is no customer's.
+        let numbers = Asked::Facts(Facts::Numbers);
+        let (observer, third) = keys("verbs = \"server\"");
+        assert_eq!(
+            [
+                status(&reader, &secret, numbers),
+                status(&observer, &third, numbers),
+                search(Objects::Comments, 1, (&observer, &third))
+            ],
+            [403, 200, 403]
+        );
         let changes = |zone: &str, sets: &[(&str, u16)]| {
             let mut buffer = SetsBuf::default();
             for (owner, rtype) in sets {

@@ -12,6 +12,7 @@ use zone::catalog::{FIRST_SLOT, PinRefused, PinnedZone, SlotNumber, View};
 
 use super::Key;
 use super::inbox::{Event, Inbox, Of};
+use super::numbers::Numbers;
 use super::words::NO_ZONE;
 use crate::controller::Controller;
 use crate::dynamic::Queue;
@@ -39,6 +40,8 @@ pub(super) enum Look {
     List(Of, SlotNumber, Option<NameBuf>, (Arc<Key>, Option<Box<str>>)),
     /// Something is to be done with a zone.
     Act(Of, NameBuf, Act),
+    /// Numbers of the server are to be read.
+    Numbers(Of),
     /// The files of the certificate are to be read again.
     Certificate,
 }
@@ -88,13 +91,20 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Lo
     let looks: Looks = Arc::new(Queue::new());
     let queue = Arc::clone(&looks);
     std::thread::Builder::new().name("api-look".into()).spawn(move || {
-        let mut recent = Recent::default();
+        let mut kept = Kept::default();
         while let Some(jobs) = queue.take(None) {
             let Some(controller) = owner.upgrade() else { return };
-            jobs.into_iter().for_each(|job| controller.look_for_api(job, &inbox, &mut recent));
+            jobs.into_iter().for_each(|job| controller.look_for_api(job, &inbox, &mut kept));
         }
     })?;
     Ok(looks)
+}
+
+/// What the thread knows from one look to the next.
+#[derive(Default)]
+struct Kept {
+    recent: Recent,
+    numbers: Numbers,
 }
 
 /// What was done at once within the second before, which is not done again: each costs messages to others.
@@ -118,7 +128,7 @@ impl Recent {
 }
 
 impl Controller {
-    fn look_for_api(&self, job: Look, inbox: &Inbox, recent: &mut Recent) {
+    fn look_for_api(&self, job: Look, inbox: &Inbox, kept: &mut Kept) {
         match job {
             Look::Pin(of, seat, name) => inbox.tell(Event::Pinned(of, self.pin_for_api(seat, &name))),
             Look::Unpin(zone) => drop(zone),
@@ -137,13 +147,14 @@ impl Controller {
                 inbox.tell(Event::Listed(of, listed));
             }
             Look::Act(of, name, act) => {
-                let done = recent.done(&name, act).map_or_else(|| self.act_for_api(&name, act), Ok);
+                let done = kept.recent.done(&name, act).map_or_else(|| self.act_for_api(&name, act), Ok);
                 if let Ok(words) = done {
-                    recent.note(name, act, words);
+                    kept.recent.note(name, act, words);
                 }
                 inbox.tell(Event::Acted(of, done));
             }
             Look::Certificate => self.api.look_at_certificate(),
+            Look::Numbers(of) => inbox.tell(Event::Numbers(of, kept.numbers.of(self))),
         }
     }
 

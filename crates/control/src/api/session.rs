@@ -1,7 +1,7 @@
 //! What one process asks, and is told: a table of its asks, and octets that come and go.
 //!
 //! ```text
-//! frame -> Said -> ask: judged -> Who | Changing (changer) | Looking -> Reading, Listing -> Done
+//! frame -> Said -> ask: judged -> Who | Changing (changer) | Looking -> Reading, Listing | Seeking (search) -> Done
 //!                    `-- credit: so many pieces more
 //! ```
 //!
@@ -9,6 +9,7 @@
 //! what the socket takes, and nothing more is read of a process that does not take what it is told.
 
 mod change;
+mod seeking;
 mod taken;
 mod turns;
 
@@ -26,15 +27,18 @@ use web::certificate::Certificate;
 use wire::NameBuf;
 
 use super::audit::{About, Audit};
+use super::counts::Counts;
 use super::inbox::{Event, Inbox, Of};
 use super::judge::{No, Task, judge};
 use super::listing::Listing;
 use super::look::{Look, Looks};
 use super::make::{Work, Works};
 use super::reading::{Reading, Wanted, frame};
+use super::search::Searches;
 use super::{Key, Keys};
 use crate::controller::Controller;
 use crate::dynamic::{Alter, AlterDone};
+use seeking::Seeking;
 
 /// Asks at a time: more than the process has connections.
 const ASKS_MAX: usize = 192;
@@ -65,6 +69,8 @@ pub(super) struct Around {
     /// Where it is written who changed what.
     pub(super) audit: Audit,
     pub(super) works: Works,
+    pub(super) searches: Searches,
+    pub(super) counts: Arc<Counts>,
     /// Of cursors: another start has another.
     pub(super) start: u64,
 }
@@ -130,7 +136,8 @@ enum State {
     Pinning(Wanted, bool),
     Reading(Box<Reading>),
     Listing(Listing),
-    /// Something is done at once.
+    Seeking(Seeking),
+    /// Something is done or looked at, at once.
     Acting,
     /// Pieces that are ready, and the end.
     Ready(VecDeque<Vec<u8>>, u16),
@@ -236,12 +243,12 @@ impl Session {
                 );
             }
             Said::Ask(ask) => {
-                if self.enter(number)? {
+                if self.enter(around, number)? {
                     self.begin(around, keys, number, &ask, 0);
                 }
             }
             Said::Long(octets) => {
-                if !self.enter(number)? {
+                if !self.enter(around, number)? {
                     return Ok(());
                 }
                 if self.long_octets + octets > LONG_OCTETS_MAX {
@@ -267,7 +274,7 @@ impl Session {
     }
 
     /// A place for an ask. False: there is none, as is told. The error: there are more than may be, or it is there.
-    fn enter(&mut self, number: u32) -> Result<bool, io::Error> {
+    fn enter(&mut self, around: &Around, number: u32) -> Result<bool, io::Error> {
         if self.asks.contains_key(&number) {
             return Err(violation());
         }
@@ -276,7 +283,7 @@ impl Session {
             if self.asks.values().all(|entry| !entry.is_silent) {
                 return Err(violation());
             }
-            self.say_done(number, &full());
+            self.say_done(around, number, &full());
             return Ok(false);
         }
         let (key, state) = (None, State::Acting);
@@ -284,6 +291,7 @@ impl Session {
         let (seat, about) = (None, None);
         let entry = Entry { key, credit: 0, state, since, seat, long_octets: 0, is_silent: false, about };
         self.asks.insert(number, entry);
+        around.counts.hold(self.asks.len());
         Ok(true)
     }
 
@@ -355,6 +363,10 @@ impl Session {
                     self.look(around, number, Look::Pin(of, seat, zone));
                 }
             }
+            Task::Search { pattern, objects, limit } => {
+                self.search(around, number, key, (&pattern, objects, limit));
+            }
+            Task::Numbers => self.look(around, number, Look::Numbers(of)),
             Task::Act { zone, act } => self.look(around, number, Look::Act(of, zone, act)),
             Task::Work { zone } => {
                 let ask = entry.change(&zone, ask, false, attempts);
@@ -407,6 +419,10 @@ impl Session {
                 *is_silent = true
             }
             Some((State::Listing(listing), is_silent)) if listing.is_looking => *is_silent = true,
+            Some((State::Seeking(seeking), is_silent)) if seeking.is_under_way() => {
+                seeking.give_up();
+                *is_silent = true;
+            }
             Some(_) => self.remove(around, number),
             None => {}
         }
@@ -415,6 +431,7 @@ impl Session {
     /// Ends an ask; its pin goes.
     fn remove(&mut self, around: &Around, number: u32) {
         let Some(entry) = self.asks.remove(&number) else { return };
+        around.counts.hold(self.asks.len());
         self.long_octets -= entry.long_octets;
         if let Some(seat) = entry.seat {
             self.seats &= !(1 << seat);
@@ -435,7 +452,7 @@ impl Session {
     fn done(&mut self, around: &Around, number: u32, done: &Done<'_>) {
         self.audit(around, number, done.status, done.words);
         if self.asks.get(&number).is_some_and(|entry| !entry.is_silent) {
-            Answer::Done(*done).write(number, &mut self.output);
+            self.say(around, number, done);
         }
         self.remove(around, number);
     }
@@ -453,20 +470,26 @@ impl Session {
             faults.into_iter().for_each(|frame| self.output.extend_from_slice(&frame));
         }
         if !is_silent {
-            self.say_done(number, no);
+            self.say_done(around, number, no);
         }
         self.remove(around, number);
     }
 
-    /// Says that an ask is done, and why nothing comes of it.
-    fn say_done(&mut self, number: u32, no: &No) {
+    /// Says that an ask is done.
+    fn say(&mut self, around: &Around, number: u32, done: &Done<'_>) {
+        around.counts.note(done);
+        Answer::Done(*done).write(number, &mut self.output);
+    }
+
+    /// The same, and why nothing comes of it.
+    fn say_done(&mut self, around: &Around, number: u32, no: &No) {
         let retry_after = match no.status {
             429 => FULL_RETRY,
             503 => NOT_NOW_RETRY,
             _ => 0,
         };
         let done = Done { status: no.status, retry_after, is_cut: false, next: None, words: &no.words };
-        Answer::Done(done).write(number, &mut self.output);
+        self.say(around, number, &done);
     }
 
     /// Lets go of all that it has.

@@ -14,7 +14,7 @@ use super::audit::Audit;
 use super::certificate::{LOOK_PAUSE, Shown};
 use super::inbox::{Event, Inbox};
 use super::session::{Around, Session};
-use super::{look, make};
+use super::{look, make, search};
 use crate::child::Child;
 use crate::controller::Controller;
 use crate::http::{Started, start as start_child};
@@ -77,9 +77,11 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let owner = Arc::downgrade(controller);
     let looks = look::start(owner.clone(), Arc::clone(&inbox))?;
     let works = make::start(owner.clone(), Arc::clone(&inbox))?;
+    let searches = search::start(controller.catalog.reader(), Arc::clone(&inbox))?;
     let start = std::hash::BuildHasher::hash_one(&api.seed, "cursors");
     let audit = Audit::of(&controller.change().settings);
-    let around = Around { owner, inbox, looks, audit, works, start };
+    let counts = Arc::clone(&api.counts);
+    let around = Around { owner, inbox, looks, audit, works, searches, counts, start };
     controller.api.note_keys(&controller.change().settings);
     // Told with the lock held, or what is newer could be told before it.
     let shown = api.shown.lock();
@@ -93,6 +95,7 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
         around.audit.close();
         around.looks.close();
         around.works.close();
+        around.searches.close();
     })?;
     *api.thread.lock() = Some(thread);
     Ok(())

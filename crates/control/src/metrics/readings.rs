@@ -5,6 +5,7 @@ use net::{Running, WorkerCounters};
 use zone::catalog::PinCounts;
 
 use crate::answer::{Recursed, of_threads, types};
+use crate::api::Counted;
 use crate::command::Count;
 use crate::controller::{Controller, ZoneNumbers};
 use crate::expiry::Looked;
@@ -31,6 +32,8 @@ pub(crate) struct Readings {
     pub(crate) zones: ZoneNumbers,
     /// Zones that were made over the API.
     pub(crate) made: u64,
+    /// What came of what was asked over the API.
+    pub(crate) api: Counted,
     /// Of each store.
     pub(crate) stores: Vec<StoreNumbers>,
     /// What the last look at all zones has found; none before the first.
@@ -79,6 +82,7 @@ impl Readings {
             cache: recursion.map(|recursion| recursion.cache_numbers()),
             zones,
             made: controller.made.count() as u64,
+            api: controller.api.counted(),
             stores: controller.store_numbers(),
             looked: *controller.looked.lock(),
             pins: controller.catalog.pins(),

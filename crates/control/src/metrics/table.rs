@@ -10,6 +10,7 @@ use net::WorkerCounters;
 use super::family::{Family, Kind, Put, Read, Value};
 use super::readings::Readings;
 use crate::answer::{WAITING, rcode_name};
+use crate::api::OUTCOMES;
 use crate::observing::QUEUED;
 use crate::stores::StoreNumbers;
 
@@ -55,6 +56,7 @@ pub(crate) fn table() -> Vec<Family> {
         .chain(workers())
         .chain(zones())
         .chain(stores())
+        .chain(api())
         .chain(memory())
         .chain(cache())
         .chain(threads())
@@ -429,6 +431,38 @@ fn zones() -> [Family; 13] {
                 put(&["refused"], Value::Count(readings.pins.refused));
                 put(&["cut"], Value::Count(readings.pins.cut));
             },
+        ),
+    ]
+}
+
+/// What is asked over the HTTP API.
+fn api() -> [Family; 3] {
+    const FROM: &str = "the HTTP API";
+    [
+        family(
+            ("zonda_api_asks", Kind::Counter),
+            FROM,
+            "Requests of clients that the server decided, by what came of them: `done`; `unknown_key`; `denied`, as the key may not or sees no such zone; `refused`, as they cannot be done; `full`, as there was no place (429); `failed`, for now or for all that is known.",
+            &["outcome"],
+            |readings, put| {
+                for (outcome, count) in OUTCOMES.iter().zip(readings.api.outcomes) {
+                    put(&[outcome], Value::Count(count));
+                }
+            },
+        ),
+        family(
+            ("zonda_api_asks_held", Kind::Gauge),
+            FROM,
+            "Requests that have a place now, of 192.",
+            &[],
+            |readings, put| put(&[], Value::Count(readings.api.held)),
+        ),
+        family(
+            ("zonda_api_searches_cut", Kind::Counter),
+            FROM,
+            "Searches that ended before all was looked at.",
+            &[],
+            |readings, put| put(&[], Value::Count(readings.api.cut)),
         ),
     ]
 }

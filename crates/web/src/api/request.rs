@@ -14,7 +14,7 @@ use super::refusal::{Refusal, done};
 use super::reply::{Body, json_of};
 use super::stream::{Form, begin};
 use super::talk::{Answering, answer as read_answer};
-use super::{Shared, change, head, make};
+use super::{Shared, change, head, make, whole};
 use crate::door::Seat;
 
 /// How long the server may take until it says anything: clients wait 5 to 30 s.
@@ -100,6 +100,10 @@ where
         Request::Export(zone) => {
             let asked = Asked::Zone { zone, part: Part::All, with_dnssec: true };
             from.tell(&asked, Form::text()).await
+        }
+        Request::Numbers(wanted) => whole::numbers(&from, wanted.as_deref()).await,
+        Request::Search { pattern, objects, limit } => {
+            whole::search(&from, &Asked::Search { pattern, objects: *objects, limit: *limit }).await
         }
         Request::Drop(zone) => make::delete(&from, zone, headers).await,
         Request::Act(zone, act) => {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use api::frame::{Ask, Done, Item};
+use api::frame::{Ask, Done, Item, Piece, Run};
 use wire::NameBuf;
 
 use super::change::pieces_of;
@@ -13,7 +13,7 @@ use crate::api::inbox::Event;
 use crate::api::judge::{NO_KEY, No};
 use crate::api::look::{Listed, Look, NotPinned, Pinned};
 use crate::api::make::Worked;
-use crate::api::reading::{Reading, row, rows_frame};
+use crate::api::reading::{Reading, frame, row, rows_frame};
 use crate::api::words::NO_ZONE;
 use crate::dynamic::{NotAltered, Outcome};
 
@@ -37,6 +37,8 @@ impl Session {
                 }
                 Err((status, words)) => self.refuse(around, of.ask, &No::new(status, words)),
             },
+            Event::Numbers(of, octets) if of.session == self.number => self.numbers(around, of.ask, &octets),
+            Event::Sought(of, sought) if of.session == self.number => self.sought(around, of.ask, sought),
             Event::Keys(_) => self.look_at_keys(around, keys),
             Event::Shown(certificate) => self.show(&certificate),
             _ => {}
@@ -49,7 +51,7 @@ impl Session {
         let is_gone = |entry: &Entry| {
             let is_told =
                 !matches!(entry.state, State::Changing { .. } | State::Long(..) | State::Ready(_, 201 | 204));
-            is_told && entry.key.as_ref().is_some_and(|key| keys.same(key, now).is_none())
+            is_told && !entry.is_silent && entry.key.as_ref().is_some_and(|key| keys.same(key, now).is_none())
         };
         let gone: Vec<u32> =
             self.asks.iter().filter(|(_, entry)| is_gone(entry)).map(|(number, _)| *number).collect();
@@ -57,12 +59,13 @@ impl Session {
             let is_awaited = self.asks.get(&number).is_some_and(|entry| match &entry.state {
                 State::Pinning(..) | State::Acting => true,
                 State::Listing(listing) => listing.is_looking,
+                State::Seeking(seeking) => seeking.is_under_way(),
                 _ => false,
             });
             // What is awaited comes to nobody.
             match is_awaited {
                 true => {
-                    self.say_done(number, &No::new(401, NO_KEY));
+                    self.say_done(around, number, &No::new(401, NO_KEY));
                     self.stop(around, number);
                 }
                 false => self.refuse(around, number, &No::new(401, NO_KEY)),
@@ -176,6 +179,16 @@ impl Session {
                 self.refuse(around, number, &not_now());
             }
         }
+    }
+
+    fn numbers(&mut self, around: &Around, number: u32, octets: &[u8]) {
+        let Some(entry) = self.asks.get_mut(&number) else { return };
+        if entry.is_silent {
+            return self.remove(around, number);
+        }
+        let piece = Run::read(octets).and_then(|run| frame(number, Piece::Numbers(run)));
+        (entry.state, entry.since) = (State::Ready(piece.into_iter().collect(), 200), Instant::now());
+        self.turns.push_back(number);
     }
 
     fn listed(&mut self, around: &Around, number: u32, listed: Listed) {

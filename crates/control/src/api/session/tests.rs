@@ -1,11 +1,14 @@
 use super::*;
 use crate::api::look::NotPinned;
 use crate::api::new_api_key;
+use crate::api::reading::{row, rows_frame};
+use crate::api::search::{Cut, Search, Sought};
 use crate::dynamic::{NotAltered, Outcome as Became, Queue};
 use crate::settings::Settings;
-use api::frame::{Asked, Facts, Part, SetsBuf, Verbs, What, ZonesBuf};
+use api::frame::{Asked, Facts, Objects, Part, SetsBuf, Verbs, What, ZonesBuf};
 use api::tag::Condition;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use wire::iana::rtype;
 
 /// A session, the other end of its pair, keys with one, and its secret.
@@ -19,17 +22,23 @@ struct Bed {
 
 impl Bed {
     fn new() -> Bed {
+        Bed::with_verbs("[\"read\", \"change\"]")
+    }
+
+    fn with_verbs(verbs: &str) -> Bed {
         let (ours, child) = UnixStream::pair().unwrap();
         child.set_nonblocking(true).unwrap();
         let inbox = Arc::new(Inbox::new().unwrap());
         let looks: Looks = Arc::new(Queue::new());
         let works: Works = Arc::new(Queue::new());
-        let around = Around { owner: Weak::new(), inbox, looks, works, audit: Audit::default(), start: 7 };
+        let searches: Searches = Arc::new(Queue::new());
+        let (owner, audit) = (Weak::new(), Audit::default());
+        let around = Around { owner, inbox, looks, works, searches, audit, counts: Arc::default(), start: 7 };
         let (section, secret) = new_api_key("acme").unwrap();
         let section = section
             .replace("zones = []", "zones = [\"*.x.\"]")
             .replace("rules = []", "rules = [\"grant zonesub\"]");
-        let section = section.replace("\"read\"]", "\"read\", \"change\"]");
+        let section = section.replace("[\"read\"]", verbs);
         let text = format!("[server]\npack-directory = \"p\"\n{section}");
         let keys = Keys::of(&Settings::parse(Path::new("f"), &text).unwrap(), 1);
         Bed { session: Session::new(1, ours).unwrap(), child, around, keys, secret }
@@ -63,6 +72,9 @@ impl Bed {
         while let Some((frame, length)) = Frame::read(&octets[at..count]).unwrap() {
             told.push(match Answer::of(&frame).unwrap() {
                 Answer::More => format!("{} more", frame.ask),
+                Answer::Done(Done { is_cut: true, status, words, .. }) => {
+                    format!("{} {status} cut: {words}", frame.ask)
+                }
                 Answer::Done(done) => format!("{} {}", frame.ask, done.status),
                 Answer::Piece(piece) => format!("{} {}", frame.ask, kind_of(&piece)),
                 Answer::Shown(shown) => format!("{} {shown:?}", frame.ask),
@@ -79,6 +91,7 @@ fn kind_of(piece: &Piece<'_>) -> &'static str {
         Piece::Outcomes(_) => "outcome",
         Piece::Sets(_) => "sets",
         Piece::Faults(_) => "faults",
+        Piece::Numbers(_) => "numbers",
         _ => "other",
     }
 }
@@ -114,6 +127,8 @@ fn asks_are_answered_by_their_keys() {
     bed.ask(6, Asked::List { name: None, account: None, after, limit: 0 }).unwrap();
     assert_eq!(bed.told(), ["2 401", "3 501", "4 404", "5 faults", "5 422", "6 410"]);
     assert!(!bed.session.is_busy());
+    let counted = bed.around.counts.read();
+    assert_eq!((counted.outcomes, counted.held), ([1, 1, 1, 2, 0, 1], 0));
 }
 
 #[test]
@@ -142,6 +157,106 @@ fn what_the_changer_says_is_told() {
     bed.keys = Keys::default();
     bed.session.take(&bed.around, &bed.keys, Event::Altered(of(5), Err(NotAltered::OtherKeys)));
     assert_eq!(bed.told(), ["5 401"]);
+}
+
+fn seek(bed: &mut Bed, number: u32) -> Search {
+    bed.ask(number, Asked::Search { pattern: "w*", objects: Objects::All, limit: 10 }).unwrap();
+    bed.say(number, &Said::Credit(4)).unwrap();
+    bed.around.searches.take(None).unwrap().pop().unwrap()
+}
+
+/// A frame of a search that found a zone.
+fn found(number: u32) -> Sought {
+    let mut octets = Vec::new();
+    row(&name("w.x."), 0, (false, false), None, None).write(&mut octets);
+    Sought::Piece(rows_frame(number, &octets).unwrap())
+}
+
+#[test]
+fn what_a_search_finds_is_told_as_it_comes() {
+    let mut bed = Bed::new();
+    let take = |bed: &mut Bed, number, sought| {
+        let of = Of { session: 1, ask: number };
+        bed.session.take(&bed.around, &bed.keys, Event::Sought(of, sought));
+    };
+    let search = seek(&mut bed, 1);
+    assert!(search.of.ask == 1 && search.limit == 10 && bed.told().is_empty());
+    take(&mut bed, 1, found(1));
+    assert_eq!(bed.told(), ["1 other"]);
+    take(&mut bed, 1, found(1));
+    take(&mut bed, 1, Sought::End(Some(Cut::Size)));
+    assert_eq!(bed.told(), ["1 other", "1 200 cut: size"]);
+    assert!(!bed.session.is_busy());
+    // One that nobody reads has its place until the thread is done with it; nothing more of it is told.
+    let given_up = seek(&mut bed, 2);
+    bed.say(2, &Said::Stop).unwrap();
+    assert!(given_up.is_given_up.load(Ordering::Relaxed) && bed.session.is_busy());
+    take(&mut bed, 2, found(2));
+    take(&mut bed, 2, Sought::End(None));
+    assert!(bed.told().is_empty() && !bed.session.is_busy());
+    // Keys are others meanwhile.
+    let revoked = seek(&mut bed, 3);
+    bed.keys = Keys::default();
+    bed.session.take(&bed.around, &bed.keys, Event::Keys(Arc::new(Keys::default())));
+    assert!(revoked.is_given_up.load(Ordering::Relaxed));
+    take(&mut bed, 3, found(3));
+    assert_eq!(bed.told(), ["3 401"]);
+    take(&mut bed, 3, Sought::End(None));
+    assert!(!bed.session.is_busy());
+}
+
+/// A key has half of the places for searches; with the process goes what it searched for. A thread that never has its turn keeps nobody waiting.
+#[test]
+fn searches_are_bounded() {
+    let mut bed = Bed::new();
+    let asked = || Asked::Search { pattern: "*", objects: Objects::Records, limit: 1 };
+    (0..10).for_each(|number| bed.ask(number, asked()).unwrap());
+    let refused = bed.told();
+    assert_eq!(refused, ["4 429", "5 429", "6 429", "7 429", "8 429", "9 429"]);
+    let searches = bed.around.searches.take(None).unwrap();
+    assert_eq!(searches.len(), 4);
+    bed.session.look_at_time(&bed.around);
+    assert!(bed.told().is_empty());
+    for entry in bed.session.asks.values_mut() {
+        let State::Seeking(seeking) = &mut entry.state else { panic!("a search") };
+        seeking.began_before(Duration::from_secs(7));
+    }
+    (0..2).for_each(|_| bed.session.look_at_time(&bed.around));
+    let mut told = bed.told();
+    told.sort();
+    assert_eq!(told, ["0 200 cut: time", "1 200 cut: time", "2 200 cut: time", "3 200 cut: time"]);
+    assert!(searches.iter().all(|search| search.is_given_up.load(Ordering::Relaxed)));
+    // None has a place before the thread is done with one.
+    bed.ask(20, asked()).unwrap();
+    assert_eq!(bed.told(), ["20 429"]);
+    let end = Event::Sought(Of { session: 1, ask: 0 }, Sought::End(Some(Cut::Time)));
+    bed.session.take(&bed.around, &bed.keys, end);
+    let last = seek(&mut bed, 21);
+    let Bed { session, around, .. } = bed;
+    session.end(&around);
+    assert!(last.is_given_up.load(Ordering::Relaxed));
+}
+
+#[test]
+fn numbers_are_told_to_who_may_see_them() {
+    let mut bed = Bed::new();
+    bed.ask(1, Asked::Facts(Facts::Numbers)).unwrap();
+    assert_eq!(bed.told(), ["1 403"]);
+    let mut bed = Bed::with_verbs("[\"server\"]");
+    let mut octets = Vec::new();
+    api::frame::Number { name: "uptime", label: "", value: 7 }.write(&mut octets);
+    let octets: Arc<[u8]> = octets.into();
+    for number in [2, 3] {
+        bed.ask(number, Asked::Facts(Facts::Numbers)).unwrap();
+        bed.say(number, &Said::Credit(4)).unwrap();
+    }
+    bed.say(3, &Said::Stop).unwrap();
+    for number in [2, 3] {
+        let event = Event::Numbers(Of { session: 1, ask: number }, Arc::clone(&octets));
+        bed.session.take(&bed.around, &bed.keys, event);
+    }
+    assert_eq!(bed.told(), ["2 numbers", "2 200"]);
+    assert!(!bed.session.is_busy());
 }
 
 /// One that is taken over ends, and has nothing else of it.

@@ -3,20 +3,29 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use api::frame::{Answer, Cursor, Done};
+use api::frame::{Cursor, Done};
 
 use super::{Around, CHANGE_WAIT, Entry, OUT_OCTETS_MAX, PIECE_WAIT, Session, State, not_now};
 use crate::api::inbox::Of;
 use crate::api::judge::No;
 use crate::api::look::Look;
 use crate::api::reading::Next;
+use crate::api::search::Cut;
+
+/// What is said of a change that is undecided for too long.
+const UNKNOWN: &str = "it is not known whether this is kept: the log of changes cannot be written";
 
 /// What becomes of an ask in its turn.
 enum Turn {
     Piece(Vec<u8>),
     Later,
-    End(u16, Option<Cursor>),
+    End(Done<'static>),
     Cut,
+}
+
+/// The end of what was told as a whole; where a list goes on.
+fn end(status: u16, next: Option<Cursor>) -> Turn {
+    Turn::End(Done { status, retry_after: 0, is_cut: false, next, words: "" })
 }
 
 impl Session {
@@ -29,9 +38,9 @@ impl Session {
             let Some(number) = self.turns.pop_front() else { return false };
             let Some(entry) = self.asks.get_mut(&number) else { continue };
             let turn = match &mut entry.state {
-                State::Ready(pieces, status) if pieces.is_empty() => Turn::End(*status, None),
+                State::Ready(pieces, status) if pieces.is_empty() => end(*status, None),
                 State::Listing(listing) if !listing.has_piece() => match listing.from {
-                    None => Turn::End(200, listing.cursor(around.start)),
+                    None => end(200, listing.cursor(around.start)),
                     Some(_) if listing.is_looking => continue,
                     Some(from) => {
                         listing.is_looking = true;
@@ -43,16 +52,21 @@ impl Session {
                         return true;
                     }
                 },
+                State::Seeking(seeking) if !seeking.has_piece() => match seeking.end() {
+                    Some(done) => Turn::End(done),
+                    None => continue,
+                },
                 _ if entry.credit == 0 => {
                     self.turns.push_back(number);
                     continue;
                 }
                 State::Ready(pieces, _) => pieces.pop_front().map_or(Turn::Later, Turn::Piece),
                 State::Listing(listing) => listing.next().map_or(Turn::Later, Turn::Piece),
+                State::Seeking(seeking) => seeking.next().map_or(Turn::Later, Turn::Piece),
                 State::Reading(reading) => match reading.next() {
                     Next::Piece(frame) => Turn::Piece(frame),
                     Next::Later => Turn::Later,
-                    Next::End => Turn::End(200, None),
+                    Next::End => end(200, None),
                     Next::Cut => Turn::Cut,
                 },
                 _ => continue,
@@ -66,10 +80,7 @@ impl Session {
                     self.turns.push_back(number);
                 }
                 Turn::Later => self.turns.push_back(number),
-                Turn::End(status, next) => {
-                    let done = Done { status, retry_after: 0, is_cut: false, next, words: "" };
-                    self.done(around, number, &done);
-                }
+                Turn::End(done) => self.done(around, number, &done),
                 Turn::Cut => self.refuse(around, number, &not_now()),
             }
             return true;
@@ -83,21 +94,26 @@ impl Session {
             State::Changing { .. } => entry.since.elapsed() > CHANGE_WAIT && !entry.is_silent,
             State::Listing(listing) if listing.is_looking => false,
             State::Acting | State::Pinning(..) => false,
+            State::Seeking(seeking) => seeking.is_late(entry.since) && !entry.is_silent,
             _ => entry.since.elapsed() > PIECE_WAIT,
         };
         let late: Vec<u32> =
             self.asks.iter().filter(|(_, entry)| late(entry)).map(|(number, _)| *number).collect();
         for number in late {
-            let is_changing =
-                self.asks.get(&number).is_some_and(|entry| matches!(entry.state, State::Changing { .. }));
-            if is_changing {
-                let words = "it is not known whether this is kept: the log of changes cannot be written";
-                let done = Done { status: 504, retry_after: 0, is_cut: false, next: None, words };
-                Answer::Done(done).write(number, &mut self.output);
-                // It has its place until that is known.
-                self.stop(around, number);
-            } else {
-                self.refuse(around, number, &No::new(408, "too slow"));
+            let done = self.asks.get(&number).and_then(|entry| match &entry.state {
+                State::Changing { .. } => {
+                    Some(Done { status: 504, retry_after: 0, is_cut: false, next: None, words: UNKNOWN })
+                }
+                State::Seeking(seeking) if seeking.is_under_way() => Some(Cut::done(Some(Cut::Time))),
+                _ => None,
+            });
+            match done {
+                Some(done) => {
+                    self.say(around, number, &done);
+                    // It has its place until whoever has it is done with it.
+                    self.stop(around, number);
+                }
+                None => self.refuse(around, number, &No::new(408, "too slow")),
             }
         }
     }

@@ -1,0 +1,75 @@
+//! What is told once all of it is there: the server's numbers, of which one may be asked for that there is not; and what a search found, as the head says whether that is all.
+
+use ::api::frame::{Answer, Asked, Facts, Piece};
+use ::api::json::write;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::body::Room;
+use super::refusal::Refusal;
+use super::reply::{Body, json_of};
+use super::request::Asker;
+use super::talk::answer;
+
+/// Why a search ended before all was looked at.
+const CUT: HeaderName = HeaderName::from_static("x-zonda-cut");
+
+/// Tells the numbers of the server, or the one of a name.
+pub(super) async fn numbers(from: &Asker<'_>, wanted: Option<&str>) -> Result<Response<Body>, Refusal> {
+    let (mut numbers, mut text) = (write::Numbers::default(), Vec::new());
+    pieces(from, &Asked::Facts(Facts::Numbers), |piece| {
+        if let Piece::Numbers(run) = piece {
+            let told = run.iter().filter(|number| wanted.is_none_or(|wanted| wanted == number.name));
+            told.for_each(|number| numbers.number(&number, &mut text));
+        }
+        Ok(())
+    })
+    .await?;
+    if wanted.is_some() && text.is_empty() {
+        return Err(Refusal::new(422, "`statistic` is the name of no number that there is"));
+    }
+    numbers.end(&mut text);
+    Ok(json_of(StatusCode::OK, text))
+}
+
+/// Tells what a search found.
+pub(super) async fn search(from: &Asker<'_>, asked: &Asked<'_>) -> Result<Response<Body>, Refusal> {
+    let (mut found, mut text) = (write::Found::default(), Vec::new());
+    // What is small is bounded by the connections.
+    let mut room = Room::take(&from.shared.bodies, 0)?;
+    let cut = pieces(from, asked, |piece| {
+        match piece {
+            Piece::Rows(rows) => rows.iter().for_each(|row| found.zone(&row, &mut text)),
+            Piece::Found(records) => records.iter().for_each(|record| found.records(&record, &mut text)),
+            _ => {}
+        }
+        room.grow(text.len())
+    })
+    .await?;
+    found.end(&mut text);
+    let mut response = json_of(StatusCode::OK, text);
+    if let Some(Ok(why)) = cut.map(|why| HeaderValue::from_str(&why)) {
+        response.headers_mut().insert(CUT, why);
+    }
+    response.body_mut().keep_room(room);
+    Ok(response)
+}
+
+/// Asks, and has each piece of the answer taken. Says why it was cut off, if it was.
+async fn pieces(
+    from: &Asker<'_>,
+    asked: &Asked<'_>,
+    mut take: impl FnMut(&Piece<'_>) -> Result<(), Refusal>,
+) -> Result<Option<String>, Refusal> {
+    let (mut answering, mut frame) = from.hear(asked).await?;
+    loop {
+        match answer(&frame) {
+            Answer::Piece(piece) => take(&piece)?,
+            Answer::Done(done) if done.status >= 400 => return Err(Refusal::of(&done)),
+            Answer::Done(done) => return Ok(done.is_cut.then(|| done.words.to_owned())),
+            Answer::More | Answer::Shown(_) => {}
+        }
+        answering.took_one();
+        frame = answering.next().await.ok_or_else(Refusal::unknown)?;
+    }
+}
