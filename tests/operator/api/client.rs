@@ -60,6 +60,12 @@ impl Client {
         self.send(format!("{head}{body}").as_bytes(), method == "HEAD")
     }
 
+    /// Asks, and does not wait for what comes of it.
+    pub fn begin(&mut self, path: &str, key: &str) {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nX-API-Key: {key}\r\n\r\n", self.at);
+        let _ = self.stream.get_mut().write_all(head.as_bytes());
+    }
+
     /// Sends octets, and reads a reply.
     pub fn send(&mut self, octets: &[u8], is_head: bool) -> Option<Reply> {
         // Whoever is refused may be so before all is sent.
