@@ -53,6 +53,7 @@ use zone::catalog::Version;
 use crate::child::END_PAUSE;
 use crate::controller::Controller;
 use crate::http::{Listening, hand, open};
+use crate::made::MadeZone;
 use crate::settings::Settings;
 use certificate::Shown;
 use counts::Counts;
@@ -181,19 +182,19 @@ impl Api {
 
     /// The tag of what is served of a zone. `None`: there is no such zone.
     pub(crate) fn tag_of(&self, controller: &Controller, name: &Name) -> Option<Tag> {
-        let (key, labels) = (SortKey::of(name), name.label_count());
+        let (key, labels, made) = (SortKey::of(name), name.label_count(), controller.made.of(name));
         controller.catalog.reader().with(|view| {
             let hit = view.find(&key, labels);
             // Before the zone is looked at: what is seen is of this version or a newer one.
             let version = hit.found.version();
             let zone = hit.zone().filter(|_| usize::from(hit.found.labels) == labels)?;
-            Some(self.tag(version, zone.row().serial))
+            Some(self.tag(version, zone.row().serial, made.as_ref()))
         })
     }
 
-    /// The tag of a version: no two states of any zones have the same, and none is of another start.
-    fn tag(&self, version: Version, serial: u32) -> Tag {
-        Tag { serial, mark: self.seed.hash_one((version.slot, version.number)) }
+    /// The tag of a version, and of what is kept beside it where it was made over the API: no two states of any zones have the same, and none is of another start.
+    fn tag(&self, version: Version, serial: u32, made: Option<&MadeZone>) -> Tag {
+        Tag { serial, mark: self.seed.hash_one((version.slot, version.number, made)) }
     }
 
     /// Has the process answer what was asked, and end. Waits for that, `wait` at the longest: what was not answered then is cut off, and carried out all the same; a process that has not

@@ -49,7 +49,7 @@ const GONE_HELD_MAX: usize = GONE_MAX + GONE_MAX / 8;
 const GONE_SECONDS: u64 = 30 * 86_400;
 
 /// What is kept of a zone beside its data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub(crate) struct MadeZone {
     pub(crate) kind: Kind,
     /// As it was sent, which is told again.

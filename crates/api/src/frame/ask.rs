@@ -100,7 +100,7 @@ pub enum Facts {
 }
 
 /// What a zone that is made may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub enum Kind {
     /// `Native`.
     Native,

@@ -55,6 +55,8 @@ pub(super) struct About {
     since: Instant,
     /// Of the zone before and after.
     pub(super) serials: Option<(u32, u32)>,
+    /// That a zone begins with.
+    pub(super) serial: Option<u32>,
 }
 
 /// Refusals of a key in this minute.
@@ -103,7 +105,8 @@ impl About {
             }
         }
         let (key, zone, since) = (key.settings.name.clone(), text(zone), Instant::now());
-        Some(About { key, address: ask.address, method, zone, sets, more, is_dry, since, serials: None })
+        let (address, serials, serial) = (ask.address, None, None);
+        Some(About { key, address, method, zone, sets, more, is_dry, since, serials, serial })
     }
 
     fn line(&self, status: u16, words: &str) -> Value {
@@ -124,6 +127,9 @@ impl About {
         }
         if let (Some((before, after)), true) = (self.serials, status < 300) {
             put("serials", json!([before, after]));
+        }
+        if let (Some(serial), true) = (self.serial, status < 300) {
+            put("serial", json!(serial));
         }
         if !words.is_empty() {
             put("why", json!(words));
@@ -177,6 +183,7 @@ impl Audit {
     /// Has all of it written, as long as that does not take long.
     pub(super) fn close(&self) {
         if let Some(mut open) = self.0.borrow_mut().take() {
+            open.say_refusals(true);
             open.flush();
             open.sink.end(Instant::now() + END_PATIENCE);
         }
@@ -192,6 +199,7 @@ impl Open {
     }
 
     fn flush(&mut self) {
+        self.say_refusals(false);
         self.filler.flush();
         let counts = self.sink.counts();
         let lost = counts.dropped_at_queue + counts.dropped_at_sink;
@@ -202,25 +210,25 @@ impl Open {
         }
     }
 
-    /// Whether a refusal of this key has a line; those that had none are counted in one.
+    /// Whether a refusal of this key has a line; those that have none are counted.
     fn may_refuse(&mut self, key: &str) -> bool {
-        let refusals = self
-            .refusals
-            .entry(key.to_owned())
-            .or_insert_with(|| Refusals { since: Instant::now(), count: 0 });
-        if refusals.since.elapsed() >= MINUTE {
-            let left_out = refusals.count.saturating_sub(REFUSALS_MAX);
-            *refusals = Refusals { since: Instant::now(), count: 0 };
-            if left_out > 0 {
-                self.add(&json!({"key": key, "refusals": left_out}));
-            }
-        }
-        let refusals = self
-            .refusals
-            .entry(key.to_owned())
-            .or_insert_with(|| Refusals { since: Instant::now(), count: 0 });
+        self.say_refusals(false);
+        let refusals = self.refusals.entry(key.to_owned());
+        let refusals = refusals.or_insert_with(|| Refusals { since: Instant::now(), count: 0 });
         refusals.count += 1;
         refusals.count <= REFUSALS_MAX
+    }
+
+    /// Says how many refusals had no lines, of minutes that are over, or of all.
+    fn say_refusals(&mut self, is_all: bool) {
+        let is_over = |refusals: &Refusals| is_all || refusals.since.elapsed() >= MINUTE;
+        let over: Vec<(String, Refusals)> =
+            self.refusals.extract_if(|_, refusals| is_over(refusals)).collect();
+        for (key, Refusals { count, .. }) in
+            over.into_iter().filter(|(_, refusals)| refusals.count > REFUSALS_MAX)
+        {
+            self.add(&json!({"key": key, "refusals": count - REFUSALS_MAX}));
+        }
     }
 }
 

@@ -38,8 +38,8 @@ pub(super) enum Look {
     Unpin(PinnedZone),
     /// Zones of slots from this one on, or the one of a name, that a key may see; of an account.
     List(Of, SlotNumber, Option<NameBuf>, (Arc<Key>, Option<Box<str>>)),
-    /// Something is to be done with a zone.
-    Act(Of, NameBuf, Act),
+    /// Something is to be done with a zone, for a key that is among those of this number.
+    Act(Of, u64, NameBuf, Act),
     /// Numbers of the server are to be read.
     Numbers(Of),
     /// The files of the certificate are to be read again.
@@ -146,7 +146,11 @@ impl Controller {
                 });
                 inbox.tell(Event::Listed(of, listed));
             }
-            Look::Act(of, name, act) => {
+            // Whose key was taken out is told so already; all others ask once more.
+            Look::Act(of, keys, ..) if self.api.keys_number() > keys => {
+                inbox.tell(Event::Acted(of, Err((503, "keys have become others meanwhile: ask again"))));
+            }
+            Look::Act(of, _, name, act) => {
                 let done = kept.recent.done(&name, act).map_or_else(|| self.act_for_api(&name, act), Ok);
                 if let Ok(words) = done {
                     kept.recent.note(name, act, words);

@@ -327,7 +327,7 @@ impl Session {
         }
         let of = Of { session: self.number, ask: number };
         let is_read = matches!(task, Task::Read { .. } | Task::List { .. });
-        let seat = if is_read { self.seat() } else { None };
+        let seat = if is_read && self.has_seat(&key) { self.seat() } else { None };
         if is_read && seat.is_none() {
             return self.refuse(around, number, &full());
         }
@@ -367,7 +367,7 @@ impl Session {
                 self.search(around, number, key, (&pattern, objects, limit));
             }
             Task::Numbers => self.look(around, number, Look::Numbers(of)),
-            Task::Act { zone, act } => self.look(around, number, Look::Act(of, zone, act)),
+            Task::Act { zone, act } => self.look(around, number, Look::Act(of, keys.number, zone, act)),
             Task::Work { zone } => {
                 let ask = entry.change(&zone, ask, false, attempts);
                 let work = Work { of, zone, ask, key, keys: keys.number, since: entry.since };
@@ -398,6 +398,13 @@ impl Session {
         let own: usize = self.asks.values().filter(is_of).map(|entry| entry.long_octets).sum();
         let is_long = self.asks.get(&number).is_some_and(|entry| entry.long_octets > 0);
         !is_long || own <= LONG_OCTETS_MAX - self.long_octets
+    }
+
+    /// The same of seats of those that are told piece by piece: who reads slowly keeps others out no more than who asks much.
+    fn has_seat(&self, key: &Key) -> bool {
+        let is_of = |entry: &&Entry| entry.key.as_ref().is_some_and(|other| other.hash == key.hash);
+        let own = self.asks.values().filter(|entry| entry.seat.is_some()).filter(is_of).count();
+        own < usize::from(READS_MAX) - self.seats.count_ones() as usize
     }
 
     fn seat(&mut self) -> Option<u8> {

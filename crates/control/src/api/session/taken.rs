@@ -84,6 +84,9 @@ impl Session {
     }
 
     fn worked(&mut self, around: &Around, keys: &Keys, number: u32, result: Result<Worked, NotAltered>) {
+        if let (Ok(Worked::Made(serial, _)), Some(entry)) = (&result, self.asks.get_mut(&number)) {
+            entry.about.iter_mut().for_each(|about| about.serial = Some(*serial));
+        }
         self.changed(around, keys, number, result, |number, zone, _, worked| match worked {
             Worked::Made(serial, made) => {
                 let mut octets = Vec::new();
@@ -121,6 +124,8 @@ impl Session {
         match result {
             Ok(done) => {
                 let (pieces, status) = told(number, zone, *is_dry, &done);
+                // It is done, whether its process waits to hear of it or not.
+                self.audit(around, number, status, "");
                 if let Some(entry) = self.asks.get_mut(&number) {
                     entry.state = State::Ready(pieces, status);
                     self.turns.push_back(number);
@@ -168,8 +173,10 @@ impl Session {
             drop(around.looks.push(Look::Unpin(pinned.zone), 0));
             return self.remove(around, number);
         };
-        let version = pinned.zone.version();
-        match Reading::new(number, pinned, wanted, |serial| controller.api.tag(version, serial)) {
+        let (version, made) = (pinned.zone.version(), pinned.made.clone());
+        match Reading::new(number, pinned, wanted, |serial| {
+            controller.api.tag(version, serial, made.as_ref())
+        }) {
             Ok(reading) => {
                 (entry.state, entry.since) = (State::Reading(Box::new(reading)), Instant::now());
                 self.turns.push_back(number);
