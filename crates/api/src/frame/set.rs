@@ -56,6 +56,19 @@ pub struct Set<'a> {
 /// RRsets one behind the other.
 pub type Sets<'a> = Run<'a, Set<'a>>;
 
+impl<'a> Set<'a> {
+    /// The same as sets of one record each, of which all but the first extend the one before. Of a set without records there are none.
+    pub fn one_by_one(&self) -> impl Iterator<Item = Set<'a>> + use<'a> {
+        let (mut set, mut rest) = (*self, self.rdatas.octets());
+        std::iter::from_fn(move || {
+            let after = <&[u8]>::split_from(rest)?.1;
+            let one = Set { rdatas: Run::of(&rest[..rest.len() - after.len()], 1)?, ..set };
+            (rest, set.what) = (after, What::Extend);
+            Some(one)
+        })
+    }
+}
+
 impl<'a> Item<'a> for Set<'a> {
     fn split_from(octets: &'a [u8]) -> Option<(Set<'a>, &'a [u8])> {
         let mut rest = Rest(octets);
@@ -143,6 +156,11 @@ impl SetsBuf {
         if let Some(open) = self.open.take() {
             self.octets.truncate(open.begin);
         }
+    }
+
+    /// Gives back memory that was taken for more than there is.
+    pub fn shrink(&mut self) {
+        self.octets.shrink_to_fit();
     }
 
     /// Records of the set that has begun.

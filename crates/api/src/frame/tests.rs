@@ -289,6 +289,22 @@ mod long {
 }
 
 #[test]
+fn records_one_by_one() {
+    let (root, mut sets) = (NameBuf::root(), SetsBuf::default());
+    sets.begin(&root, 16, What::Replace, 60);
+    let rdatas: [&[u8]; 3] = [b"\x01a", b"", b"\x01b"];
+    rdatas.iter().for_each(|rdata| assert!(sets.record(rdata)));
+    sets.begin(&root, 1, What::Delete, 0);
+    sets.end();
+    let all: Vec<Set<'_>> = sets.sets().iter().flat_map(|set| set.one_by_one()).collect();
+    let whats: Vec<What> = all.iter().map(|set| set.what).collect();
+    assert_eq!(whats, [What::Replace, What::Extend, What::Extend]);
+    assert!(all.iter().all(|set| (set.owner, set.rtype, set.ttl) == (&*root, 16, 60)));
+    let told: Vec<Vec<&[u8]>> = all.iter().map(|set| set.rdatas.iter().collect()).collect();
+    assert_eq!(told, rdatas.map(|rdata| vec![rdata]));
+}
+
+#[test]
 fn what_the_child_says_besides() {
     let all = [
         Said::Long(REST_OCTETS_MAX + 1),

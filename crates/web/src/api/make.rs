@@ -69,7 +69,7 @@ where
 async fn whole(from: &Asker<'_>, zone: &Name) -> Option<Response<Body>> {
     let asked = Asked::Zone { zone, part: Part::All, with_dnssec: false };
     let (answering, frame) = from.hear(&asked).await.ok()?;
-    begin(answering, &frame, Form::zone(true)).ok()
+    begin(answering, frame, Form::zone(true)).ok()
 }
 
 /// Has fields of a zone be others.

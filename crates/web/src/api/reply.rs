@@ -12,7 +12,7 @@ use super::request::Told;
 use super::stream::{Cut, Stream};
 
 /// What is told at a time of a reply: hyper takes the next part once this one is sent, and what is kept with the reply goes with the last.
-const PART_OCTETS: usize = 64 << 10;
+pub(super) const PART_OCTETS: usize = 64 << 10;
 
 const JSON: &str = "application/json";
 /// A zone as a text.

@@ -162,6 +162,6 @@ impl Asker<'_> {
 
     async fn tell(&self, asked: &Asked<'_>, form: Form) -> Result<Response<Body>, Refusal> {
         let (answering, frame) = self.hear(asked).await?;
-        begin(answering, &frame, form)
+        begin(answering, frame, form)
     }
 }

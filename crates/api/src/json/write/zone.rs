@@ -40,7 +40,7 @@ pub fn url(zone: &Name, out: &mut Vec<u8>) {
 }
 
 /// A list of zones: `[`, rows, `]`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rows {
     count: usize,
 }
@@ -77,7 +77,7 @@ impl Rows {
 }
 
 /// A zone: its fields, then its RRsets, as they come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Zone {
     sets: Option<Sets>,
 }
@@ -117,7 +117,7 @@ impl Zone {
 }
 
 /// A list of RRsets. One that has not room in one piece of an answer goes on in the next, as [`What::Extend`].
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sets {
     count: usize,
     /// Whether the last one lacks its end.
