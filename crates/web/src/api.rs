@@ -48,7 +48,7 @@ use crate::gate::Bounds;
 use crate::pair::Given;
 use crate::process::{Begun, Limits, begin, line};
 use crate::pulse::Pulse;
-use body::ALL_OCTETS_MAX;
+use body::{ALL_OCTETS_MAX, Rooms};
 use refusal::Refusal;
 use secure::{Begun as Greeted, HANDSHAKE_WAIT, Secure};
 use talk::Talk;
@@ -68,9 +68,9 @@ const REQUESTS_MAX: u32 = 10_000;
 /// How long octets that were sent may wait for a client that does not take them.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
 
-/// Memory: heads, pieces and frames of all connections, what TLS has of each, and large requests, twice what all of them may have.
+/// Memory: heads, small bodies, pieces and parts of all connections, half a mebibyte of each; what TLS has of each; and large requests.
 const DATA_OCTETS_MAX: u64 =
-    (64 << 20) + BOUNDS.places as u64 * secure::CONNECTION_OCTETS_MAX + 2 * ALL_OCTETS_MAX as u64;
+    (64 << 20) + BOUNDS.places as u64 * secure::CONNECTION_OCTETS_MAX + ALL_OCTETS_MAX as u64;
 
 /// A tenth of a processor that others want.
 const NICENESS: i32 = 10;
@@ -83,7 +83,7 @@ struct Shared {
     secure: Option<Secure>,
     talk: Talk,
     /// Octets of large requests that are under way.
-    bodies: Rc<Cell<usize>>,
+    bodies: Rc<Rooms>,
     /// Whether the process is to end.
     over: watch::Sender<bool>,
 }

@@ -1,7 +1,7 @@
 //! PATCH of a zone: RRsets that are to change.
 
-use ::api::frame::{Answer, Asked, Done, Fault, Outcome, Piece, SetsBuf, ZonesBuf};
-use ::api::json::{FAULTS_MAX, read, write};
+use ::api::frame::{Answer, Asked, Done, Fault, Outcome, Piece, Sets, ZonesBuf};
+use ::api::json::{self, FAULTS_MAX, read, write};
 use ::api::path::id;
 use hyper::body::{Body as HttpBody, Bytes};
 use hyper::header::{ETAG, HeaderMap, HeaderName, HeaderValue};
@@ -9,7 +9,7 @@ use hyper::{Response, StatusCode};
 use wire::Name;
 use wire::iana::rtype;
 
-use super::body::{ALL_OCTETS_MAX, BODY_OCTETS_MAX, Room, UNKNOWN_OCTETS_MAX, length, read as read_body};
+use super::body::{BODY_OCTETS_MAX, DRY_OCTETS_MAX, Room, UNKNOWN_OCTETS_MAX, length, read as read_body};
 use super::head;
 use super::refusal::Refusal;
 use super::reply::{Body, json_of, nothing};
@@ -33,12 +33,17 @@ where
     let condition = head::condition(headers)?;
     // Until it is answered: what the body says waits for the server, then what that says for the client.
     let (body, mut room) = take(from, headers, body).await?;
-    let (mut zones, sets) = (ZonesBuf::default(), read::patch(&body, BODY_OCTETS_MAX)?);
+    let sets = sets_of(from, &body, read::patch).await?;
     drop(body);
+    room.grow_for_sets(sets.octets())?;
+    let mut zones = ZonesBuf::default();
     zones.push(zone, condition, &sets);
-    let asked = Asked::Change { repeat: None, is_dry, zones: zones.zones() };
-    let (answering, first) = from.hear(&asked).await?;
-    let heard = Heard::all(answering, first, &sets, &mut room).await?;
+    // They are in what is asked.
+    drop(sets);
+    let zones = zones.zones();
+    let sets = zones.iter().next().map(|zone| zone.sets).unwrap_or_default();
+    let (answering, first) = from.hear(&Asked::Change { repeat: None, is_dry, zones }).await?;
+    let heard = Heard::all(answering, first, sets, &mut room).await?;
     match is_dry {
         true => {
             let mut response = json_of(StatusCode::OK, heard.dry);
@@ -64,11 +69,26 @@ where
         from.expect_known().await.map_err(Refusal::and_end)?;
         from.complete();
     }
-    let room = Room::take(&from.shared.bodies, length)?;
+    let room = Room::take(&from.shared.bodies, from.key, length)?;
     let body = read_body(body, length).await?;
     // Before that it could be a stranger's, who sends slowly.
     from.complete();
     Ok((body, room))
+}
+
+/// What RRsets a body has. Of a stranger's there are no more than its connection has room for, whatever the length of the body: what is more is read again once the key is known.
+pub(super) async fn sets_of<T>(
+    from: &Asker<'_>,
+    body: &[u8],
+    read: impl Fn(&[u8], usize) -> Result<T, json::Refusal>,
+) -> Result<T, Refusal> {
+    if body.len() <= UNKNOWN_OCTETS_MAX {
+        match read(body, UNKNOWN_OCTETS_MAX) {
+            Err(refusal) if refusal.status == 413 => from.expect_known().await?,
+            read => return Ok(read?),
+        }
+    }
+    Ok(read(body, BODY_OCTETS_MAX)?)
 }
 
 /// What became of a change.
@@ -86,7 +106,7 @@ impl Heard {
     async fn all(
         mut answering: Answering,
         first: Box<[u8]>,
-        sets: &SetsBuf,
+        sets: Sets<'_>,
         room: &mut Room,
     ) -> Result<Heard, Refusal> {
         let (mut heard, mut outcomes, mut frame) = (Heard::default(), write::Outcomes::default(), first);
@@ -107,10 +127,12 @@ impl Heard {
                 Answer::Done(done) => return heard.end(outcomes, &done),
                 Answer::Piece(_) | Answer::More | Answer::Shown(_) => {}
             }
-            if heard.dry.len() > ALL_OCTETS_MAX {
+            if heard.dry.len() > DRY_OCTETS_MAX {
                 return Err(Refusal::new(413, "too much would change to be shown"));
             }
-            room.grow(heard.dry.len())?;
+            // Room is counted as it is taken.
+            heard.dry.shrink_to_fit();
+            room.grow(sets.octets().len() + heard.dry.len())?;
             answering.took_one();
             frame = answering.next().await.ok_or_else(Refusal::unknown)?;
         }
@@ -139,8 +161,8 @@ impl Heard {
 }
 
 /// What is wrong with an RRset, as what is wrong with bodies is told.
-pub(super) fn words_of(fault: &Fault<'_>, sets: &SetsBuf) -> String {
-    match sets.sets().iter().nth(fault.set as usize) {
+pub(super) fn words_of(fault: &Fault<'_>, sets: Sets<'_>) -> String {
+    match sets.iter().nth(fault.set as usize) {
         Some(set) => {
             let mut name = Vec::new();
             id::put_name(set.owner, &mut name);

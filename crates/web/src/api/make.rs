@@ -7,8 +7,7 @@ use hyper::header::{HeaderMap, HeaderValue, LOCATION};
 use hyper::{Response, StatusCode};
 use wire::Name;
 
-use super::body::BODY_OCTETS_MAX;
-use super::change::{take, words_of};
+use super::change::{sets_of, take, words_of};
 use super::head;
 use super::refusal::{Refusal, done};
 use super::reply::{Body, json_of, nothing};
@@ -27,9 +26,11 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     expect_no_condition(headers)?;
-    let (body, room) = take(from, headers, body).await?;
-    let made = read::post(&body, BODY_OCTETS_MAX)?;
+    let (body, mut room) = take(from, headers, body).await?;
+    let mut made = sets_of(from, &body, read::post).await?;
     drop(body);
+    room.grow_for_sets(made.sets.octets())?;
+    made.sets.shrink();
     let (zone, fields) = (&*made.zone, made.fields.fields());
     let asked = Asked::Make { zone, repeat: None, fields, sets: made.sets.sets() };
     let (mut answering, mut frame) = from.hear(&asked).await?;
@@ -41,7 +42,7 @@ where
             }
             Answer::Piece(Piece::Faults(run)) => {
                 let told = run.iter().take(FAULTS_MAX);
-                faults.extend(told.map(|fault: Fault<'_>| words_of(&fault, &made.sets)));
+                faults.extend(told.map(|fault: Fault<'_>| words_of(&fault, made.sets.sets())));
             }
             Answer::Done(done) if done.status >= 400 => return Err(Refusal::of(&done).at(faults)),
             Answer::Done(_) => break,
