@@ -3,6 +3,7 @@
 mod audit;
 mod client;
 mod clients;
+mod crowd;
 mod hostile;
 mod made;
 mod process;

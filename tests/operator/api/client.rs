@@ -61,15 +61,20 @@ impl Client {
     }
 
     /// Asks, and does not wait for what comes of it.
-    pub fn begin(&mut self, path: &str, key: &str) {
+    pub fn ask(&mut self, path: &str, key: &str) {
         let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nX-API-Key: {key}\r\n\r\n", self.at);
-        let _ = self.stream.get_mut().write_all(head.as_bytes());
+        self.begin(head.as_bytes());
+    }
+
+    /// Sends octets, and reads nothing.
+    pub fn begin(&mut self, octets: &[u8]) {
+        // Whoever is refused may be so before all is sent.
+        let _ = self.stream.get_mut().write_all(octets);
     }
 
     /// Sends octets, and reads a reply.
     pub fn send(&mut self, octets: &[u8], is_head: bool) -> Option<Reply> {
-        // Whoever is refused may be so before all is sent.
-        let _ = self.stream.get_mut().write_all(octets);
+        self.begin(octets);
         self.read(is_head)
     }
 

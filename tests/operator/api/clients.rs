@@ -19,10 +19,7 @@ impl Served {
     pub fn new() -> Served {
         let authority = Authority::new();
         let mut bed = bed(&authority);
-        let (hash, secret) = new_key("client");
-        bed.keys += &format!(
-            "\n[[api-key]]\nname = \"client\"\nhash = {hash}\nverbs = [\"read\", \"change\"]\nzones = \"a.test.\"\nrules = \"grant zonesub ANY\"\n"
-        );
+        let secret = add_client(&mut bed);
         Served { authority, bed, secret }
     }
 
@@ -30,6 +27,15 @@ impl Served {
     pub fn ca(&self) -> String {
         self.authority.path("ca.pem").display().to_string()
     }
+}
+
+/// Adds the key `client`; its secret.
+pub fn add_client(bed: &mut Bed) -> String {
+    let (hash, secret) = new_key("client");
+    bed.keys += &format!(
+        "\n[[api-key]]\nname = \"client\"\nhash = {hash}\nverbs = [\"read\", \"change\"]\nzones = \"a.test.\"\nrules = \"grant zonesub ANY\"\n"
+    );
+    secret
 }
 
 /// What is served of a name: records of a type.

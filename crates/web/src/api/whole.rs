@@ -36,13 +36,15 @@ pub(super) async fn numbers(from: &Asker<'_>, wanted: Option<&str>) -> Result<Re
 pub(super) async fn search(from: &Asker<'_>, asked: &Asked<'_>) -> Result<Response<Body>, Refusal> {
     let (mut found, mut text) = (write::Found::default(), Vec::new());
     // What is small is bounded by the connections.
-    let mut room = Room::take(&from.shared.bodies, 0)?;
+    let mut room = Room::take(&from.shared.bodies, from.key, 0)?;
     let cut = pieces(from, asked, |piece| {
         match piece {
             Piece::Rows(rows) => rows.iter().for_each(|row| found.zone(&row, &mut text)),
             Piece::Found(records) => records.iter().for_each(|record| found.records(&record, &mut text)),
             _ => {}
         }
+        // Room is counted as it is taken.
+        text.shrink_to_fit();
         room.grow(text.len())
     })
     .await?;
