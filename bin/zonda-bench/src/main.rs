@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 done, 1 failed or (search) nothing held, 2 wrong usage.
 
+mod commits;
 mod durable;
 mod echo;
 mod engine;
@@ -33,6 +34,8 @@ enum Command {
     Echo(echo::Arguments),
     /// Keep every UDP message on the disk and answer it then: the limit of what a server that takes updates can reach.
     Durable(durable::Arguments),
+    /// Change records over an HTTP API as PowerDNS has it, as fast as that is done.
+    Commits(commits::Arguments),
     /// Send queries to a server and count what comes back, or search its loss-free maximum.
     Load(Box<load::Arguments>),
     /// Answer with exchangeable locks, counters and memory: the server of experiments with locks.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Gen(command) => generate::run(command),
         Command::Echo(arguments) => echo::run(arguments),
         Command::Durable(arguments) => durable::run(&arguments),
+        Command::Commits(arguments) => commits::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Engine(arguments) => engine::run(&arguments),
         Command::Host(arguments) => host::run(arguments),

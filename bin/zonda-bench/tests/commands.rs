@@ -216,6 +216,9 @@ fn complaints() {
         1,
         "cannot create /nonexistent/x",
     );
+    let commits = ["commits", "--server", "127.0.0.1:1", "--zones", bad, "--key-file", &good];
+    complaint(&[&commits[..], &["--connections", "0"]].concat(), 2, "--connections: must be");
+    complaint(&commits, 2, "--key-file: must have one key");
     complaint(&["nonsense"], 2, "unrecognized subcommand");
 }
 
@@ -224,6 +227,7 @@ fn help_has_examples() {
     for words in [
         &["echo"][..],
         &["load"],
+        &["commits"],
         &["trace"],
         &["gen", "queries"],
         &["gen", "zone", "net-like"],

@@ -164,6 +164,8 @@ pub enum LineProblem {
     LongMessage,
     /// An update message that should not go as a datagram.
     LongForDatagram,
+    /// A name that cannot stand in a path and in JSON as it is.
+    NotPlain,
 }
 
 /// What a zone file lacks.
@@ -231,6 +233,9 @@ impl fmt::Display for LineProblem {
             LineProblem::LongForDatagram => f.write_str(
                 "the message sent here is too long for a datagram: use --update-tcp, or send more often",
             ),
+            LineProblem::NotPlain => {
+                f.write_str("expected a domain name of letters, digits, hyphens and underscores")
+            }
         }
     }
 }

@@ -8,6 +8,7 @@
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
 //! * [`flood`]: queries with made-up sources, and a client with a cookie beside them.
 //! * [`join`]: generators on several hosts as one.
+//! * [`commits`]: changes over HTTP, one record each, as fast as they are done.
 //! * [`transfer`]: zones from server to server: a primary with versions, a client that counts.
 //! * [`update`]: dynamic updates at a rate, signed and checked.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; unsafe code is there and in the
@@ -17,6 +18,7 @@
 //!
 //! Nothing here knows Zonda: it measures any name server.
 
+pub mod commits;
 pub mod cores;
 pub mod durable;
 pub mod echo;
