@@ -23,6 +23,18 @@ const SYNCS: [&str; 4] = ["fsync", "fdatasync", "sync", "syncfs"];
 const WRITES: [&str; 5] = ["write", "pwrite64", "writev", "pwritev", "pwritev2"];
 /// Flags in the third octet of a response to an UPDATE, as strace writes it: QR and opcode 5.
 const RESPONSE: &str = "\\xa8";
+/// How a reply begins over HTTP that says something was done: `HTTP/1.1 2`.
+const DONE: &str = "\\x48\\x54\\x54\\x50\\x2f\\x31\\x2e\\x31\\x20\\x32";
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replies {
+    /// Responses to updates, as datagrams.
+    #[default]
+    Updates,
+    /// Replies over HTTP, which are written as files are.
+    Http,
+}
 
 /// What was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,14 +86,15 @@ pub fn tracer(to: &std::path::Path) -> Vec<String> {
 }
 
 /// Reads what strace wrote.
-pub fn read(text: &str) -> Seen {
-    let mut reader = Reader::default();
+pub fn read(text: &str, replies: Replies) -> Seen {
+    let mut reader = Reader { replies, ..Reader::default() };
     text.lines().for_each(|line| reader.line(line));
     reader.seen
 }
 
 #[derive(Default)]
 struct Reader {
+    replies: Replies,
     seen: Seen,
     /// Calls that have begun and not returned, by thread.
     begun: BTreeMap<String, String>,
@@ -113,8 +126,8 @@ impl Reader {
     fn begin(&mut self, call: &str) {
         let Some((name, words)) = call.split_once('(') else { return };
         match name {
-            "sendto" | "sendmsg" | "sendmmsg" => {
-                let sent = responses(words);
+            "sendto" | "sendmsg" | "sendmmsg" | "write" | "writev" => {
+                let sent = self.responses(name, words);
                 if sent > 0 && self.seen.replies == 0 {
                     // What came before the first update was of no update, but for the sync before this reply.
                     self.seen.ranges = 0;
@@ -159,6 +172,15 @@ impl Reader {
         }
     }
 
+    /// How many of the strings of a call are replies: messages that begin with any ID and those flags, or with a line of HTTP.
+    fn responses(&self, name: &str, words: &str) -> u64 {
+        let is_reply = |text: &&str| match self.replies {
+            Replies::Updates => name.starts_with("send") && text.get(8..12) == Some(RESPONSE),
+            Replies::Http => text.starts_with(DONE),
+        };
+        words.split('"').skip(1).step_by(2).filter(is_reply).count() as u64
+    }
+
     fn sync(&mut self, call: &str) {
         *self.seen.syncs.entry(call.to_owned()).or_default() += 1;
         self.last_sync = Some(call.to_owned());
@@ -166,15 +188,13 @@ impl Reader {
     }
 }
 
-/// How many of the messages of a call are responses to updates: strings that begin with any ID and those flags.
-fn responses(words: &str) -> u64 {
-    let is_response = |text: &&str| text.get(8..12) == Some(RESPONSE);
-    words.split('"').skip(1).step_by(2).filter(is_response).count() as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(text: &str) -> Seen {
+        super::read(text, Replies::Updates)
+    }
 
     /// A response as strace shows it, sent by a thread.
     fn reply(thread: u32) -> String {
@@ -211,6 +231,18 @@ mod tests {
         assert_eq!(seen.verdict(1), "ANSWERED BEFORE IT WAS KEPT");
         assert_eq!(read(&reply(7)).verdict(5), "ANSWERED BEFORE IT WAS KEPT", "no sync at all");
         assert_eq!(read("7 io_uring_enter(4, 1, 1, 0, NULL, 8) = 1\n").verdict(1), "no reply was seen");
+    }
+
+    #[test]
+    fn replies_over_http() {
+        let reply = format!("9 write(14, \"{DONE}\\x30\\x34\", 12) = 12\n");
+        let refused = reply.replace("\\x20\\x32", "\\x20\\x34");
+        let text = "7 fdatasync(3) = 0\n".to_owned() + &reply + &refused + "7 fdatasync(3) = 0\n" + &reply;
+        let seen = super::read(&text, Replies::Http);
+        assert_eq!((seen.replies, seen.unkept_max, seen.syncs_text().as_str()), (2, 1, "2 fdatasync"));
+        assert_eq!(read(&text).replies, 0);
+        let twice = "7 fsync(3) = 0\n".to_owned() + &reply.replace("write(", "sendto(").repeat(2);
+        assert!(!super::read(&twice, Replies::Http).is_honest(1));
     }
 
     #[test]

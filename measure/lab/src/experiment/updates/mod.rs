@@ -2,7 +2,7 @@
 //! suffer from them.
 //!
 //! * [`rate`]: as fast as they are accepted, so many in flight, beside the limit program and the disk.
-//! * [`honesty`]: how often a server waited for the disk, by its system calls, in a run that is not timed.
+//! * [`honesty`]: how often a server waited for the disk, by its system calls, in a run that is not timed ([`kept`]).
 //! * [`beside`]: queries beside so many updates a second.
 //! * [`endless`]: what is kept of updates without end, and from which serials changes are given.
 //! * [`delta`]: one update in a large zone ([`single`]), and a million.
@@ -12,6 +12,7 @@ pub mod beside;
 pub mod delta;
 pub mod endless;
 pub mod honesty;
+pub mod kept;
 pub mod rate;
 pub mod script;
 pub mod single;
@@ -23,7 +24,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use bench::durable::{self, Disk};
+use serde_json::{Value, json};
 
 use super::{Lab, Subject};
 use crate::{
@@ -37,6 +39,10 @@ use crate::{
 
 /// The limit program's name in results.
 pub const LIMIT: &str = "limit";
+/// The disk's.
+pub const DISK: &str = "disk";
+/// How long it is measured in each round, at most.
+const DISK_SECONDS: f64 = 2.0;
 /// How often it is asked whether it is there.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 /// Any request: a header alone.
@@ -123,6 +129,15 @@ impl Lab {
             Ok(Place { name: case.name, set, updates })
         };
         cases.into_iter().map(place).collect()
+    }
+
+    /// What the disk alone can do, for a run's time.
+    pub fn disk(&mut self) -> Result<Disk, Error> {
+        let path = self.folder(DISK)?.join("written");
+        let time = Duration::from_secs_f64(self.effort.run_seconds.min(DISK_SECONDS));
+        let disk = self.bed.server().enter(|| Ok(durable::measure(&path, time, durable::Way::Direct)))??;
+        self.record.raw.push(json!({ "disk": disk.json() }));
+        Ok(disk)
     }
 
     /// A contender in a role.

@@ -3,23 +3,20 @@
 //! In each round every way has one run, in random order, with a server that was started for it; in the same round are runs
 //! of the limit program, which keeps each update and does nothing else, and of the disk alone.
 
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::collections::BTreeMap;
 
-use rustix::process::Signal;
 use serde_json::json;
 
-use super::{LIMIT, Place, Taker, failures, honesty, key_words};
+use super::{DISK, LIMIT, Place, failures, honesty, kept, key_words};
 use crate::{
     Error,
     contender::Role,
-    error,
     experiment::{
         Lab, Marked, Values, interval_text,
         runs::{self, Pair},
         table,
         validity::{self, Heard, gather_fields},
     },
-    process,
     recipe::Name,
     record::Figure,
     statistics,
@@ -27,18 +24,8 @@ use crate::{
 
 /// What an update took beside a write of the disk, the metric's name.
 const BEYOND: &str = "p50 beyond a write";
-/// The disk's name in results.
-const DISK: &str = "disk";
-/// How long the disk is measured in each round, at most.
-const DISK_SECONDS: f64 = 2.0;
 /// When an update counts as lost: Knot answers when it has applied all that came before.
 const TIMEOUT_MS: &str = "10000";
-/// Updates of the check that they are kept, and how many of them in flight: one shows every reply that came too early, more
-/// show those who cheat under load.
-const CHECKED: &str = "50";
-const CHECKED_WINDOWS: [u64; 2] = [1, 8];
-/// How long such a run may take: every call costs many times its time.
-const CHECKED_SECONDS: &str = "60";
 
 /// A kind of run.
 struct Way {
@@ -139,13 +126,9 @@ fn at(case: &str, way: &Way) -> String {
 }
 
 fn measure_disk(lab: &mut Lab, found: &mut Found) -> Result<Heard, Error> {
-    let path = lab.folder(DISK)?.join("written");
-    let time = Duration::from_secs_f64(lab.effort.run_seconds.min(DISK_SECONDS));
-    let place = lab.bed.server();
-    let disk = place.enter(|| Ok(bench::durable::measure(&path, time, bench::durable::Way::Direct)))??;
+    let disk = lab.disk()?;
     found.disk_rates.push(DISK, "", disk.rate);
     found.disk_medians.push(DISK, "", disk.median_us);
-    lab.record.raw.push(json!({ "disk": disk.json() }));
     Ok(Heard::default())
 }
 
@@ -303,54 +286,9 @@ fn beyond(found: &Found, who: &str, at: &str) -> Vec<Marked> {
 
 /// Looks whether updates are kept before they are answered.
 fn check(lab: &mut Lab, names: &[Name], places: &[Place]) -> Result<(), Error> {
-    if process::find("strace").is_none() {
-        lab.note("whether updates are kept is not checked: on Debian install strace".to_owned());
-        return Ok(());
-    }
-    lab.say("looking whether updates are kept before they are answered, under strace");
-    let mut rows = Vec::new();
-    for (name, window) in
-        names.iter().map(Some).chain([None]).flat_map(|name| CHECKED_WINDOWS.map(|window| (name, window)))
-    {
-        lab.go_on()?;
-        let who = name.map_or(LIMIT, |name| name.text());
-        let seen = match name {
-            Some(&name) => check_one(lab, name, window, &places[0]),
-            // Who is compared with others is not above suspicion, but its text is short.
-            None => continue,
-        };
-        let seen = match seen {
-            Err(error @ (Error::Server { .. } | Error::Program { .. })) => {
-                lab.note(format!("{who} is not checked: {error}"));
-                continue;
-            }
-            seen => seen?,
-        };
-        if !seen.is_honest(window) {
-            let (most, verdict) = (seen.unkept_max, seen.verdict(window));
-            lab.note(format!(
-                "{who}: {verdict}: of {} updates, {window} in flight, up to {most} were answered without a sync before",
-                seen.replies
-            ));
-        }
-        lab.record.raw.push(json!({
-            "kept_by": who, "in_flight": window, "replies": seen.replies, "syncs": seen.syncs,
-            "sync_file_range": seen.ranges, "unkept_max": seen.unkept_max, "is_honest": seen.is_honest(window),
-        }));
-        rows.push(vec![
-            who.to_owned(),
-            window.to_string(),
-            seen.replies.to_string(),
-            seen.syncs_text(),
-            seen.unkept_max.to_string(),
-            seen.verdict(window).to_owned(),
-        ]);
-    }
-    let columns = ["server", "in flight", "replies", "syncs", "replies between two syncs, most", "verdict"];
     let note = "System calls of all processes of a server, by strace, in runs that are not timed. RFC 2136 3.5 wants an update on stable \
                 storage before the reply; of updates in flight together all may be kept by one sync.";
-    lab.record.tables.push(table("Kept before the reply?", &columns, rows, note));
-    Ok(())
+    kept::check(lab, names, note, |lab, name, window| check_one(lab, name, window, &places[0]))
 }
 
 fn check_one(lab: &mut Lab, name: Name, window: u64, place: &Place) -> Result<honesty::Seen, Error> {
@@ -359,28 +297,12 @@ fn check_one(lab: &mut Lab, name: Name, window: u64, place: &Place) -> Result<ho
     subject.under = honesty::tracer(&trace);
     let mut taker = lab.start_taker(Some(&subject), &place.set.zones)?;
     let window = window.to_string();
-    let words = ["--update-rate", "max", "--update-window", &window, "--count", CHECKED];
+    let words = ["--update-rate", "max", "--update-window", &window, "--count", kept::COUNT];
     let mut words = words.map(str::to_owned).to_vec();
-    words.extend(["--seconds", CHECKED_SECONDS, "--update-timeout-ms", TIMEOUT_MS].map(str::to_owned));
+    words.extend(["--seconds", kept::SECONDS, "--update-timeout-ms", TIMEOUT_MS].map(str::to_owned));
     words.extend(key_words(true));
     let result = lab.update(&mut taker, &place.updates, &words);
-    end_traced(&mut taker);
+    kept::end_traced(&mut taker);
     result?;
-    let text = std::fs::read_to_string(&trace).map_err(error::file(&trace, "read"))?;
-    Ok(honesty::read(&text))
-}
-
-/// Ends the server below the tracer, which ends by itself then; what it traced is whole.
-fn end_traced(taker: &mut Taker) {
-    let process = taker.process();
-    let (_, below) =
-        process.pids().split_first().map_or((0, Vec::new()), |(first, rest)| (*first, rest.to_vec()));
-    below.iter().for_each(|&pid| process::signal(pid, Signal::TERM));
-    // Ending is in the tracer's hands: look for as long as a server may take by itself.
-    for _ in 0..400 {
-        if process.ended().is_some() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
+    kept::read(&trace, honesty::Replies::Updates)
 }
