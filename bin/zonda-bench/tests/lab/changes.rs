@@ -1,5 +1,7 @@
 //! Recipes of zones that change: updates, transfers, histories, and queries beside them.
 
+use lab::contender::Database;
+
 use super::*;
 
 /// Rates of those that take updates beside the limit program, and whether they keep them.
@@ -21,6 +23,51 @@ fn updates_as_fast_as_they_are_accepted() {
     assert!(checked.len() == 4 || lab::process::find("strace").is_none(), "{}", record["notes"]);
     for one in checked {
         assert!(one["replies"] == 20 && one["is_honest"] == true && one["syncs"] != Value::Null, "{one}");
+    }
+}
+
+/// Changes over HTTP beside PowerDNS with databases, and the statements of these alone.
+#[test]
+fn changes_over_http() {
+    let databases = [Database::Sqlite, Database::Postgresql];
+    if let Some(missing) = databases.into_iter().find_map(Database::missing) {
+        assert!(std::env::var_os("CI").is_none(), "{missing}: run tests/setup.sh");
+        return;
+    }
+    let Some(record) = checked("api-commits", "zonda,pdns-sqlite,pdns-postgresql,knot") else { return };
+    let servers = ["zonda", "pdns-sqlite", "pdns-postgresql"];
+    for at in [
+        "one zone, 1 in flight",
+        "one zone, 64 in flight",
+        "1,000 zones, 1 in flight",
+        "1,000 zones, 64 in flight",
+    ] {
+        for who in servers.into_iter().chain(["sqlite alone", "postgresql alone", "limit"]) {
+            let rates = values_at(&record, who, "rate", at);
+            assert!(rates.len() == 1 && rates[0] > 0.0, "{who} at {at}: {rates:?}, {}", record["notes"]);
+        }
+        for who in servers {
+            let ratio = values_at(&record, who, "rate over the faster database", at);
+            let rate = values_at(&record, who, "rate", at)[0];
+            let best = ["sqlite alone", "postgresql alone"].map(|who| values_at(&record, who, "rate", at)[0]);
+            assert!((ratio[0] - rate / best[0].max(best[1])).abs() < 1e-9, "{who} at {at}: {ratio:?}");
+        }
+        let target = format!("rate of zonda at {at} over the best of pdns-sqlite, pdns-postgresql");
+        assert!(has_target(&record, &target), "{}", record["targets"]);
+    }
+    assert!(record["notes"].to_string().contains("knot is left out: it has no API over HTTP"));
+    let raw = record["raw"].as_array().unwrap().iter();
+    // One in flight is never refused, whatever the database.
+    for one in raw.clone().filter(|one| one["at"].as_str().is_some_and(|at| at.ends_with(", 1 in flight"))) {
+        assert!(one["changes"]["refused"].as_object().is_none_or(|refused| refused.is_empty()), "{one}");
+    }
+    let kept: Vec<&Value> = raw.filter(|one| one["kept_by"].is_string()).collect();
+    assert!(kept.len() >= 3 || lab::process::find("strace").is_none(), "{}", record["notes"]);
+    for one in kept {
+        // Transactions that meet in SQLite fail: those are answered, and not done.
+        let is_whole = one["kept_by"] == "zonda" || one["in_flight"] == 1;
+        let least = if is_whole { 50 } else { 1 };
+        assert!(one["replies"].as_u64() >= Some(least) && one["is_honest"] == true, "{one}");
     }
 }
 

@@ -28,7 +28,7 @@ impl Name {
             Name::Nsd => process::said(&["nsd", "-v"]),
             // Versions before 3.3 tell no more than with `--version`.
             Name::Knot => process::said(&["knotd", "-VV"]),
-            Name::Pdns => powerdns(),
+            Name::Pdns | Name::PdnsSqlite | Name::PdnsPostgresql => powerdns(),
             Name::Unbound => process::said(&["unbound", "-V"]),
             Name::Kresd => process::said(&["kresd", "--version"]),
             Name::Recursor => process::said(&["pdns_recursor", "--version"]),

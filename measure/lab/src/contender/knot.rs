@@ -67,7 +67,7 @@ fn limits(job: &Job<'_>) -> String {
 /// Who may do what.
 fn access(role: Role) -> String {
     match role {
-        Role::Static | Role::Reloaded | Role::Resolver { .. } => String::new(),
+        Role::Static | Role::Reloaded | Role::Api | Role::Resolver { .. } => String::new(),
         Role::Primary => "acl:\n  - id: lab\n    action: transfer\n".to_owned(),
         Role::Dynamic { is_signed: false } => {
             "acl:\n  - id: lab\n    action: [transfer, update]\n".to_owned()
@@ -88,7 +88,7 @@ fn access(role: Role) -> String {
 /// Where a zone comes from and where it is kept.
 fn zone(role: Role) -> &'static str {
     match role {
-        Role::Static | Role::Reloaded | Role::Resolver { .. } => {
+        Role::Static | Role::Reloaded | Role::Api | Role::Resolver { .. } => {
             "    zonefile-load: whole\n    journal-content: none\n"
         }
         Role::Primary => "    zonefile-load: whole\n    journal-content: none\n    acl: lab\n",

@@ -7,6 +7,7 @@
 //! * `name`: who there is, by which programs. * `server`: one that runs. * `role`, `resolving`, `echo`: what they can be told.
 
 mod built;
+mod database;
 mod echo;
 mod engine;
 mod knot;
@@ -15,8 +16,10 @@ mod name;
 mod named;
 mod nsd;
 mod pdns;
+mod postgresql;
 mod recursor;
 mod resolving;
+mod rights;
 mod role;
 mod server;
 mod unbound;
@@ -31,11 +34,14 @@ use std::{
 };
 
 pub use built::Built;
+pub use database::{Database, sqlite};
 pub use echo::EchoOptions;
+pub use postgresql::{FOLDER as POSTGRESQL_FOLDER, Postgresql};
 pub use resolving::{Resolving, is_setting};
+pub use rights::closed;
 pub use role::{
-    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, Anchor, Bounds, CACHE_OCTETS, COPIES, HINTS, KEY_ALGORITHM,
-    KEY_NAME, KEY_SECRET, Role, Root, SLIP, WAITING,
+    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, API_ADDRESS, API_KEY, Anchor, Bounds, CACHE_OCTETS, COPIES,
+    HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root, SLIP, WAITING,
 };
 pub use server::{Server, socket};
 pub use unbound::CONTROL as UNBOUND_CONTROL;
@@ -133,6 +139,8 @@ impl Name {
             Name::Nsd => nsd::setup(job),
             Name::Knot => knot::setup(job),
             Name::Pdns => pdns::setup(job),
+            Name::PdnsSqlite => database::setup(Database::Sqlite, job),
+            Name::PdnsPostgresql => database::setup(Database::Postgresql, job),
             Name::Unbound => unbound::setup(job),
             Name::Kresd => kresd::setup(job),
             Name::Recursor => recursor::setup(job),
@@ -148,6 +156,12 @@ impl Name {
         }
         fs::create_dir_all(job.folder).map_err(error::file(job.folder, "create"))?;
         let zones = role::zones(job)?;
+        if job.role == Role::Api {
+            rights::hand_over(job.folder)?;
+            if self.of_zonda(job.programs).is_some() {
+                rights::hand_over(&job.folder.join(zonda::PACKS))?;
+            }
+        }
         let mut setup = self.setup(&Job { zones: &zones, ..*job });
         let write = |name: &str, text: &str| {
             let path = job.folder.join(name);

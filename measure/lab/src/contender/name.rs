@@ -9,7 +9,7 @@ use crate::recipe::Name;
 
 impl Name {
     /// All contenders.
-    pub const ALL: [Name; 20] = [
+    pub const ALL: [Name; 22] = [
         Name::Zonda,
         Name::Before,
         Name::Limited,
@@ -17,6 +17,8 @@ impl Name {
         Name::Nsd,
         Name::Knot,
         Name::Pdns,
+        Name::PdnsSqlite,
+        Name::PdnsPostgresql,
         Name::Unbound,
         Name::Kresd,
         Name::Recursor,
@@ -32,8 +34,8 @@ impl Name {
         Name::Echo,
     ];
     /// Their names.
-    pub const TEXTS: [&str; 20] = {
-        let mut texts = [""; 20];
+    pub const TEXTS: [&str; 22] = {
+        let mut texts = [""; 22];
         let mut at = 0;
         while at < texts.len() {
             texts[at] = Name::ALL[at].text();
@@ -52,6 +54,8 @@ impl Name {
             Name::Nsd => "nsd",
             Name::Knot => "knot",
             Name::Pdns => "pdns",
+            Name::PdnsSqlite => "pdns-sqlite",
+            Name::PdnsPostgresql => "pdns-postgresql",
             Name::Unbound => "unbound",
             Name::Kresd => "kresd",
             Name::Recursor => "pdns_recursor",
@@ -93,7 +97,7 @@ impl Name {
             Name::Named => Some("named"),
             Name::Nsd => Some("nsd"),
             Name::Knot => Some("knotd"),
-            Name::Pdns => Some("pdns_server"),
+            Name::Pdns | Name::PdnsSqlite | Name::PdnsPostgresql => Some("pdns_server"),
             Name::Unbound => Some("unbound"),
             Name::Kresd => Some("kresd"),
             Name::Recursor => Some("pdns_recursor"),
@@ -108,6 +112,8 @@ impl Name {
             Name::Nsd => "nsd",
             Name::Knot => "knot",
             Name::Pdns => "pdns-server and pdns-backend-bind",
+            Name::PdnsSqlite => "pdns-server and pdns-backend-sqlite3",
+            Name::PdnsPostgresql => "pdns-server and pdns-backend-pgsql",
             Name::Unbound => "unbound",
             Name::Kresd => "knot-resolver",
             Name::Recursor => "pdns-recursor",

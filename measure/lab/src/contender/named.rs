@@ -103,7 +103,7 @@ fn has_locks() -> bool {
 /// What a role asks for of the server.
 fn options(job: &Job<'_>) -> String {
     let more = match job.role {
-        Role::Static | Role::Reloaded => return String::new(),
+        Role::Static | Role::Reloaded | Role::Api => return String::new(),
         Role::Resolver { .. } => {
             let Resolving { cache_octets, waiting, serves_stale, .. } = job.bounds.resolving;
             let waiting = waiting * job.workers;
@@ -140,7 +140,7 @@ fn key(role: Role) -> String {
 /// The zones with what their role asks for.
 fn changing(job: &Job<'_>) -> String {
     let more = match job.role {
-        Role::Static | Role::Reloaded | Role::Primary => return zones(job, "primary"),
+        Role::Static | Role::Reloaded | Role::Api | Role::Primary => return zones(job, "primary"),
         Role::Resolver { anchor, .. } => {
             let hints = format!("zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n", job.folder.display());
             let words = anchor.map(|anchor| anchor.words());

@@ -79,7 +79,7 @@ fn options(job: &Job<'_>) -> String {
 /// What a role asks for of a zone.
 fn zone(role: Role) -> String {
     match role {
-        Role::Static | Role::Reloaded | Role::Resolver { .. } => String::new(),
+        Role::Static | Role::Reloaded | Role::Api | Role::Resolver { .. } => String::new(),
         Role::Dynamic { .. } | Role::Primary => "  provide-xfr: 0.0.0.0/0 NOKEY\n".to_owned(),
         Role::Secondary { primary, .. } => format!(
             "  request-xfr: {}@{} NOKEY\n  allow-notify: {} NOKEY\n  provide-xfr: 0.0.0.0/0 NOKEY\n",

@@ -39,52 +39,9 @@ pub const OTHERWISE: &str = "no setting keeps it from answering SERVFAIL for nam
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
-    let seconds = match job.role {
-        Role::Secondary { .. } => CACHE_SECONDS_SECONDARY,
-        _ => CACHE_SECONDS,
-    };
-    // Of the seven this one keeps whole answers; of what they are made from the others keep parts.
-    let packets = if job.bounds.answers_anew { 0 } else { seconds };
-    let caches: String = [
-        "query-cache-ttl",
-        "negquery-cache-ttl",
-        "zone-cache-refresh-interval",
-        "zone-metadata-cache-ttl",
-        "domain-metadata-cache-ttl",
-        "dnssec-key-cache-ttl",
-    ]
-    .map(|cache| format!("{cache}={seconds}\n"))
-    .concat();
-    let caches = format!("cache-ttl={packets}\n{caches}");
-    let mut head = format!(
-        "launch=bind
-bind-config={folder}/zones.conf
-local-address={}
-local-port={}
-receiver-threads={}
-distributor-threads=1
-reuseport={}
-consistent-backends=yes
-{caches}any-to-tcp=no
-socket-dir={folder}
-daemon=no
-guardian=no
-disable-syslog=yes
-loglevel=4
-log-dns-queries=no
-version-string=anonymous
-security-poll-suffix=
-{}",
-        job.address.ip(),
-        job.address.port(),
-        job.workers,
-        if job.workers > 1 { "yes" } else { "no" },
-        options(job.role)
-    );
+    let mut head =
+        format!("launch=bind\nbind-config={folder}/zones.conf\n{}{}", common(job), options(job.role));
     let settings = format!("--config-dir={folder}");
-    if let Some(modules) = peers::chosen().and_then(Folder::powerdns_modules) {
-        let _ = writeln!(head, "module-dir={}", modules.display());
-    }
     // Of a zone that is `native` nobody is told; `primary` is a word of its later versions only.
     let (mut before, mut files) = (Vec::new(), vec![("zones.conf", zones(job))]);
     if job.zones.signatures != Signatures::None {
@@ -105,6 +62,54 @@ security-poll-suffix=
         command: Setup::words(&["pdns_server", &settings]),
         ..Setup::default()
     }
+}
+
+/// What holds whichever backend it has.
+pub fn common(job: &Job<'_>) -> String {
+    let folder = job.folder.display();
+    let seconds = match job.role {
+        Role::Secondary { .. } => CACHE_SECONDS_SECONDARY,
+        _ => CACHE_SECONDS,
+    };
+    // Of the seven this one keeps whole answers; of what they are made from the others keep parts.
+    let packets = if job.bounds.answers_anew { 0 } else { seconds };
+    let caches: String = [
+        "query-cache-ttl",
+        "negquery-cache-ttl",
+        "zone-cache-refresh-interval",
+        "zone-metadata-cache-ttl",
+        "domain-metadata-cache-ttl",
+        "dnssec-key-cache-ttl",
+    ]
+    .map(|cache| format!("{cache}={seconds}\n"))
+    .concat();
+    let caches = format!("cache-ttl={packets}\n{caches}");
+    let mut text = format!(
+        "local-address={}
+local-port={}
+receiver-threads={}
+distributor-threads=1
+reuseport={}
+consistent-backends=yes
+{caches}any-to-tcp=no
+socket-dir={folder}
+daemon=no
+guardian=no
+disable-syslog=yes
+loglevel=4
+log-dns-queries=no
+version-string=anonymous
+security-poll-suffix=
+",
+        job.address.ip(),
+        job.address.port(),
+        job.workers,
+        if job.workers > 1 { "yes" } else { "no" }
+    );
+    if let Some(modules) = peers::chosen().and_then(Folder::powerdns_modules) {
+        let _ = writeln!(text, "module-dir={}", modules.display());
+    }
+    text
 }
 
 /// Whether its tool can make the database, as those before 5 can; of one that does not tell its version an old one is taken.
@@ -153,7 +158,7 @@ fn statements(zones: &Zones) -> String {
 /// What a role asks for of the server.
 fn options(role: Role) -> &'static str {
     match role {
-        Role::Static | Role::Reloaded | Role::Resolver { .. } => "",
+        Role::Static | Role::Reloaded | Role::Api | Role::Resolver { .. } => "",
         Role::Dynamic { .. } | Role::Primary => "allow-axfr-ips=0.0.0.0/0\n",
         Role::Secondary { .. } => "allow-axfr-ips=0.0.0.0/0\nsecondary=yes\nxfr-cycle-interval=1\n",
     }

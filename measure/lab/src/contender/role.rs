@@ -21,6 +21,13 @@ pub const KEY_SECRET: &str = "em9uZGEtYmVuY2ggbGFiIGtleSwgbm90IGEgc2VjcmV0";
 /// Its algorithm, the one that all servers have.
 pub const KEY_ALGORITHM: &str = "hmac-sha256";
 
+/// Where APIs listen, on the port of the server's answers: in clear text, so at an address of the servers' end alone.
+pub const API_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+/// The key of APIs, which guards as much.
+pub const API_KEY: &str = "lab.key.that.guards.nothing";
+/// Its hash, as `zonda api-key new` makes one.
+pub const API_KEY_HASH: &str = "sha256:3d5f11705023c4c14f69002756f756ddf5dd8310e75b0dd1979311c54ccbad4a";
+
 /// What a server does with its zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
@@ -32,6 +39,8 @@ pub enum Role {
         /// Only signed ones.
         is_signed: bool,
     },
+    /// It takes changes over HTTP, by an API as PowerDNS has it, and runs without root's rights. Its files are copies of its own.
+    Api,
     /// It is told to read its zones again. Its files are copies of its own, with serials that can be raised in place.
     Reloaded,
     /// It gives its zones to whom asks.
@@ -174,6 +183,12 @@ impl Name {
             ) => None,
             (_, Role::Resolver { .. }) => Some("it resolves nothing"),
             (Name::Kresd | Name::Recursor, _) => Some("it serves no zones: it resolves"),
+            (
+                Name::Zonda | Name::Before | Name::Limited | Name::PdnsSqlite | Name::PdnsPostgresql,
+                Role::Api,
+            ) => None,
+            (_, Role::Api) => Some("it has no API over HTTP that changes records"),
+            (Name::PdnsSqlite | Name::PdnsPostgresql, _) => Some("it is there for changes over HTTP"),
             (_, Role::Static)
             | (Name::Zonda | Name::Before | Name::Limited | Name::Named | Name::Knot, _) => None,
             (Name::Pdns | Name::Unbound | Name::Engine(_), Role::Reloaded) => {
@@ -217,7 +232,7 @@ pub fn zones(job: &Job<'_>) -> Result<Zones, Error> {
     match job.role {
         Role::Static | Role::Primary | Role::Resolver { .. } => return Ok(job.zones.clone()),
         Role::Secondary { .. } => fs::create_dir_all(&folder).map_err(error::file(&folder, "create"))?,
-        Role::Dynamic { .. } => {
+        Role::Dynamic { .. } | Role::Api => {
             fs::create_dir_all(&folder).map_err(error::file(&folder, "create"))?;
             let copy = |from: &Path, to: &Path| fs::copy(from, to).map_err(error::file(to, "write"));
             for ((_, from), (_, to)) in job.zones.list.iter().zip(&zones.list) {

@@ -1,12 +1,17 @@
 //! Zonda, the server of this project, and other builds of it.
 
-use std::{fmt::Write, path::Path};
+use std::{collections::BTreeSet, fmt::Write, path::Path};
 
 use super::{
     ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Packs,
-    Resolving, Role, SLIP, Setup,
+    Resolving, Role, SLIP, Setup, named,
     resolving::{STALE_AFTER_MS, STALE_SECONDS},
+    rights,
+    role::{API_ADDRESS, API_KEY_HASH},
 };
+
+/// Where it keeps what changes, in its folder.
+pub const PACKS: &str = "packs";
 
 /// Limits that nobody reaches: every answer is counted, and none is held back.
 const LIMITS: &str = r"[rate-limit]
@@ -58,6 +63,9 @@ level = "{}"
             _ => format!("file = \"{}\"", path.display()),
         };
         let _ = writeln!(zones, "[[zone]]\nname = \"{apex}\"\n{source}");
+        if job.role == Role::Api {
+            let _ = writeln!(zones, "update-policy = \"lab\"");
+        }
         if let Some(octets) = job.bounds.history_octets {
             let _ = writeln!(zones, "ixfr-octets = {octets}");
         }
@@ -92,11 +100,18 @@ fn kept(job: &Job<'_>) -> String {
         return format!("pack-directory = \"{}\"\n", folder.display());
     }
     match job.role {
-        Role::Dynamic { .. } | Role::Secondary { keeps: true, .. } => {
+        Role::Dynamic { .. } | Role::Api | Role::Secondary { keeps: true, .. } => {
             let log = job.bounds.log_octets.map(|octets| format!("journal-octets = {octets}\n"));
             let merge = job.bounds.merge_percent.map(|percent| format!("merge-percent = {percent}\n"));
             let bounds = log.unwrap_or_default() + &merge.unwrap_or_default();
-            format!("pack-directory = \"{}/packs\"\n{bounds}", job.folder.display())
+            let user = match job.role {
+                Role::Api if rights::is_root() => {
+                    let number = rights::NOBODY;
+                    format!("user = \"{number}\"\ngroup = \"{number}\"\n")
+                }
+                _ => String::new(),
+            };
+            format!("{user}pack-directory = \"{}/{PACKS}\"\n{bounds}", job.folder.display())
         }
         Role::Static
         | Role::Reloaded
@@ -112,6 +127,7 @@ fn role(job: &Job<'_>) -> String {
         Role::Static | Role::Reloaded => String::new(),
         Role::Resolver { .. } => resolver(job),
         Role::Primary => "[access]\ntransfer = \"all\"\n\n".to_owned(),
+        Role::Api => api(job),
         Role::Dynamic { is_signed: false } => "[access]\ntransfer = \"all\"\nupdate = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: true } => format!(
             "[[key]]\nname = \"{KEY_NAME}\"\nalgorithm = \"{KEY_ALGORITHM}\"\nsecret = \"{KEY_SECRET}\"\n\n\
@@ -123,6 +139,22 @@ fn role(job: &Job<'_>) -> String {
             )
         }
     }
+}
+
+/// What it is told of its API: one key, which may change all.
+fn api(job: &Job<'_>) -> String {
+    // All below the names that they are in, as a list of a thousand says no more.
+    let above = |(apex, _): &(String, _)| {
+        named::bare(apex).split_once('.').map(|(_, above)| format!("\"*.{above}.\""))
+    };
+    let zones: BTreeSet<String> = job.zones.list.iter().filter_map(above).collect();
+    let zones = zones.into_iter().collect::<Vec<_>>().join(", ");
+    format!(
+        "[api]\nlisten = [\"{API_ADDRESS}:{}\"]\n\n[[api-key]]\nname = \"lab\"\nhash = \"{API_KEY_HASH}\"\nverbs = [\"change\"]\n\
+         zones = [{zones}]\nrules = [\"grant zonesub ANY\"]\n\n[[update-policy]]\nname = \"lab\"\n\
+         rules = [\"grant api:lab zonesub ANY\"]\n\n",
+        job.address.port()
+    )
 }
 
 /// What it is told as a resolver. Servers may be on the loopback interface here.

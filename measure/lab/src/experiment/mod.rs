@@ -107,7 +107,8 @@ pub struct Lab {
 impl Lab {
     /// Runs what the recipe measures.
     pub fn measure(&mut self) -> Result<(), Error> {
-        if !self.recipe.measure.is_of_resolvers() {
+        // Those with databases are for changes alone.
+        if !self.recipe.measure.is_of_resolvers() && self.recipe.measure != crate::recipe::Measure::Commits {
             self.names = self.able(Role::Static, "");
         }
         let measured = validity::watched_as_one(self, Lab::measure_all);
@@ -129,6 +130,7 @@ impl Lab {
             crate::recipe::Measure::Engine => engine::run(self),
             crate::recipe::Measure::Scaling => scaling::run(self),
             crate::recipe::Measure::UpdateRate => updates::rate::run(self),
+            crate::recipe::Measure::Commits => updates::commits::run(self),
             crate::recipe::Measure::Dynamic => updates::beside::run(self),
             crate::recipe::Measure::Transfer => transfers::speed::run(self),
             crate::recipe::Measure::History => transfers::replay::run(self),

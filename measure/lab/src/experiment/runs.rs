@@ -140,7 +140,7 @@ pub fn change_targets(lab: &mut Lab, metric: &str, values: impl Fn(&str, &str, &
 }
 
 /// The best value above 0 of each round that one of them has; `is_least`: the least of them.
-fn best(all: &[Vec<Marked>], is_least: bool) -> Vec<Marked> {
+pub fn best(all: &[Vec<Marked>], is_least: bool) -> Vec<Marked> {
     let mut rounds: BTreeMap<usize, Marked> = BTreeMap::new();
     for &(value, mark) in all.iter().flatten().filter(|(value, _)| *value > 0.0) {
         rounds

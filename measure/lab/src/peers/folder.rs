@@ -94,6 +94,11 @@ impl Folder {
         Some(libraries.join("pdns")).filter(|path| path.is_dir())
     }
 
+    /// A file of the packages, by its path in a system.
+    pub fn file(&self, path: &str) -> Option<PathBuf> {
+        Some(self.path.join(TREE).join(path.trim_start_matches('/'))).filter(|path| path.is_file())
+    }
+
     /// The path of programs that are started, with these first.
     pub fn search_path(&self) -> OsString {
         let before =

@@ -24,7 +24,7 @@ use super::{
 use crate::{Error, error, place::Place, process, run};
 
 /// What is fetched, and the programs of each that are run.
-pub const PACKAGES: [(&str, &[&str]); 12] = [
+pub const PACKAGES: [(&str, &[&str]); 13] = [
     ("knot", &["knotd", "knotc"]),
     ("knot-dnsutils", &["kdig", "kxdpgun"]),
     ("nsd", &["nsd", "nsd-control"]),
@@ -33,6 +33,7 @@ pub const PACKAGES: [(&str, &[&str]); 12] = [
     ("pdns-server", &["pdns_server", "pdns_control", "pdnsutil"]),
     ("pdns-backend-bind", &[]),
     ("pdns-backend-sqlite3", &[]),
+    ("pdns-backend-pgsql", &[]),
     ("pdns-recursor", &["pdns_recursor", "rec_control"]),
     ("knot-resolver6", &["kresd"]),
     ("dnsperf", &["dnsperf"]),

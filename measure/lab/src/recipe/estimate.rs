@@ -144,6 +144,14 @@ impl Recipe {
                 let ways = (self.windows().count() * self.cases.len()) as f64;
                 effort.runs as f64 * ways * (self.takers() + 1.0) * run + all
             }
+            // Every way with a server that is started for it; PostgreSQL by itself in all of them, by whole seconds, SQLite in each case, and
+            // the limit program.
+            Measure::Commits => {
+                let (windows, cases) = (self.windows().count() as f64, self.cases.len() as f64);
+                let alone = cases * (windows + 1.0) * (effort.run_seconds.ceil() + LOAD_START);
+                let limit = windows * (effort.run_seconds + LOAD_START);
+                effort.runs as f64 * (windows * cases * servers * run + alone + limit) + all
+            }
             // For each rate as fast as it goes, and at half of that with updates and without; for none one less.
             Measure::Dynamic => {
                 let counts = self.workers.iter().filter(|&&workers| workers <= cores).count().max(1) as f64;

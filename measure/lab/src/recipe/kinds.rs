@@ -29,6 +29,8 @@ pub enum Measure {
     Scaling,
     /// Updates as fast as they are accepted.
     UpdateRate,
+    /// Changes over an API as fast as they are done.
+    Commits,
     /// Queries beside updates.
     Dynamic,
     /// Zones out and in.
@@ -98,6 +100,10 @@ pub enum Name {
     Knot,
     /// PowerDNS.
     Pdns,
+    /// The same with its records in SQLite, which its API changes.
+    PdnsSqlite,
+    /// The same with its records in PostgreSQL.
+    PdnsPostgresql,
     /// Unbound, which serves zones it is given as its own, or resolves.
     Unbound,
     /// Knot Resolver.

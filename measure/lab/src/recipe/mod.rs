@@ -33,7 +33,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 42] = [
+const BUILT_IN: [(&str, &str); 43] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -62,6 +62,7 @@ const BUILT_IN: [(&str, &str); 42] = [
     ("smp-2004", include_str!("../../recipes/smp-2004.toml")),
     ("allocators", include_str!("../../recipes/allocators.toml")),
     ("ddns-rate", include_str!("../../recipes/ddns-rate.toml")),
+    ("api-commits", include_str!("../../recipes/api-commits.toml")),
     ("dynamic", include_str!("../../recipes/dynamic.toml")),
     ("transfer", include_str!("../../recipes/transfer.toml")),
     ("ixfr-secondary", include_str!("../../recipes/ixfr-secondary.toml")),
@@ -235,7 +236,9 @@ impl Recipe {
             Measure::History if self.history.is_none() => "[history] is needed",
             measure if measure.has_cases() && self.cases.is_empty() => "a [[case]] is needed",
             measure if measure.has_contenders() && self.contenders.is_empty() => "contenders are needed",
-            Measure::UpdateRate if self.windows().next().is_none() => "[changes] windows are needed",
+            Measure::UpdateRate | Measure::Commits if self.windows().next().is_none() => {
+                "[changes] windows are needed"
+            }
             Measure::Dynamic | Measure::Secondary if self.changes.rates.is_empty() => {
                 "[changes] rates are needed"
             }

@@ -3,12 +3,14 @@
 //!
 //! * [`rate`]: as fast as they are accepted, so many in flight, beside the limit program and the disk.
 //! * [`honesty`]: how often a server waited for the disk, by its system calls, in a run that is not timed ([`kept`]).
+//! * [`commits`]: the same over an HTTP API, beside databases and their statements alone.
 //! * [`beside`]: queries beside so many updates a second.
 //! * [`endless`]: what is kept of updates without end, and from which serials changes are given.
 //! * [`delta`]: one update in a large zone ([`single`]), and a million.
 //! * [`script`]: parts of a file of updates, as each holds once.
 
 pub mod beside;
+pub mod commits;
 pub mod delta;
 pub mod endless;
 pub mod honesty;
