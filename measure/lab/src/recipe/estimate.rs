@@ -28,7 +28,7 @@ const ECHO_START: f64 = 0.5;
 const UPDATES_A_SECOND: f64 = 1500.0;
 /// Versions of the longest history that ships with a recipe, and what one takes: change, transfer and comparison.
 const VERSIONS: usize = 2576;
-const VERSION: f64 = 0.06;
+const VERSION: f64 = 0.02;
 /// What a server takes to load a record, the mean of all six and a little more.
 const RECORD: f64 = 4e-6;
 /// The same of the four that can be told to read a zone again, which are the quicker ones.
