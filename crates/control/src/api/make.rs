@@ -209,6 +209,10 @@ impl Controller {
         if !self.dynamic.replaced(zone.clone()) {
             return Err(NotAltered::NotNow);
         }
+        // So with what is known of its text, where its end was cut short: a start would hold this one's text against that, and miss changes that it never had.
+        self.texts
+            .change(zone, |text| (text.base, text.next) = (None, None))
+            .map_err(|_| NotAltered::NotNow)?;
         self.made.begin(folder).map_err(unkept)?;
         if let Err(error) = write_text(&path, &text) {
             let path = path.display();

@@ -432,3 +432,17 @@ fn lines_without_the_file() {
     let lines = ["/p/made-zones/a.zone:3:1: CNAME beside A", "zone a. has no NS"].map(str::to_owned);
     assert_eq!(words_of(&lines, path), "CNAME beside A; zone a. has no NS");
 }
+
+/// What a zone that went had under its name is nothing of the next one's, also where its end was cut short before that was forgotten.
+#[test]
+fn nothing_is_known_of_the_text_of_one_before() {
+    let bed = Bed::new();
+    let server = bed.start("");
+    let known = |server: &Server| server.controller.texts.of(&name("a.test.")).base;
+    server.controller.texts.change(&name("a.test."), |text| text.base = Some(Default::default())).unwrap();
+    assert!(known(&server).is_some());
+    server.make("a.test.").unwrap();
+    assert_eq!(known(&server), None);
+    let again = bed.as_it_lies().start("");
+    assert_eq!(again.controller.fault_of(&name("a.test.")), None);
+}
