@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// Asks, and does not wait for what comes of it.
-    pub fn ask(&mut self, path: &str, key: &str) {
+    pub fn begin_get(&mut self, path: &str, key: &str) {
         let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nX-API-Key: {key}\r\n\r\n", self.at);
         self.begin(head.as_bytes());
     }

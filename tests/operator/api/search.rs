@@ -193,7 +193,7 @@ fn searches_are_bounded() {
     // Who goes leaves its place.
     for _ in 0..20 {
         if let Some(mut client) = Client::new(fixture.at) {
-            client.ask(&format!("{SERVER}/search-data?q=*no*"), reader);
+            client.begin_get(&format!("{SERVER}/search-data?q=*no*"), reader);
         }
     }
     await_that("a place", || fixture.search(reader, "q=nothing").status == 200);
