@@ -61,7 +61,11 @@ fn each_that_would_change_something_has_a_line() {
     assert_eq!(fixture.patch("a.test.", acme, "", &[replace("end.a.test.", "192.0.2.1")]).status, 204);
     assert!(ctl(&fixture.server, &["stop"]).status.success());
     await_that("the end", || !fixture.server.process.is_running());
-    assert_eq!(lines().last().map(|line| line["rrsets"].clone()), Some(json!(["end.a.test. A REPLACE"])));
+    let told = lines();
+    let [.., end, left_out] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(end["rrsets"], json!(["end.a.test. A REPLACE"]));
+    // With how many refusals had none.
+    assert_eq!(*left_out, json!({"key": "acme", "refusals": 12}));
 }
 
 /// A file that cannot be written holds nobody up.
