@@ -183,7 +183,7 @@ fn the_text_of_a_zone_at_rest_is_edited() {
     let text = std::fs::read_to_string(files.path().join("zone")).expect("a text");
     std::fs::write(files.path().join("zone"), text + "edited A 192.0.2.3\n").expect("a text");
     let output = ctl(&server, &["reload"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), server.log());
     for zone in (0..200).step_by(3) {
         assert!(has(&server, zone, "once") && has(&server, zone, "edited"), "z{zone}\n{}", server.log());
     }

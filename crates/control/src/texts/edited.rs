@@ -125,7 +125,7 @@ impl Controller {
     }
 
     /// A copy that nothing is known of goes.
-    fn drop_copy(&self, name: &Name, copy: u64) {
+    pub(super) fn drop_copy(&self, name: &Name, copy: u64) {
         let known = self.texts.of(name);
         let is_needed = [known.base, known.next].into_iter().flatten().any(|base| base.copy == copy);
         if let Some(path) = self.texts.copy_path(name, copy).filter(|_| !is_needed) {

@@ -8,7 +8,7 @@ use zone::pack::ZoneRow;
 use zone::{Pack, PackBuilder, TextStamp, ZoneView};
 
 use super::print::{self, Copies, NotPrinted};
-use super::state::{Base, hash};
+use super::state::Base;
 use crate::controller::Controller;
 use crate::load::SEEDS_MAX;
 use crate::read::{self, Unread};
@@ -43,10 +43,15 @@ impl Controller {
         let view = below.view().ok_or("its pack cannot be read")?;
         let row = view.row();
         let copy = self.keep_copy(&name, &view)?;
-        self.texts.change(&name, |text| {
+        let kept = self.texts.change(&name, |text| {
             let base = Base { mark: row.text_mark, serial: row.serial, ..Base::default() };
-            text.base = Some(Base { copy, ..text.base.unwrap_or(base) });
-        })
+            // Whoever has taken in an edit meanwhile has kept a newer one.
+            if text.base.is_none_or(|base| base.copy == 0) {
+                text.base = Some(Base { copy, ..text.base.unwrap_or(base) });
+            }
+        });
+        self.drop_copy(&name, copy);
+        kept
     }
 
     /// The pack below a zone's changes, if that says what its text had.
@@ -71,9 +76,9 @@ impl Controller {
 
     /// Writes a copy of a zone as its text is, and makes sure of it; its sum. `name`: lower-case.
     pub(super) fn keep_copy(&self, name: &Name, view: &ZoneView<'_>) -> Result<u64, String> {
-        let temporary = self.texts.folder()?.join(format!("{}.copy", hash(name)));
-        let describe = |act: &str, error| format!("{}: {}", temporary.display(), cannot(act, &error));
-        let mut file = File::create(&temporary).map_err(|error| describe("make it", error))?;
+        let temporary = self.texts.temporary(name)?;
+        let describe = |act: &str, error| format!("{}: {}", temporary.0.display(), cannot(act, &error));
+        let mut file = File::create(&temporary.0).map_err(|error| describe("make it", error))?;
         let mut copies = Copies::new(vec![&mut file]);
         let printed = print::zone(view, "", &mut copies).and_then(|()| Ok(copies.end()?));
         let copy = match printed {
@@ -81,7 +86,7 @@ impl Controller {
             Err(NotPrinted::Damaged) => return Err("the zone cannot be read".into()),
             Err(NotPrinted::Io(error)) => return Err(describe("write", error)),
         };
-        self.enter_copy(name, &temporary, copy)?;
+        self.enter_copy(name, &temporary.0, copy)?;
         Ok(copy)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use journal::disk::System;
 use sync::{Mutex, RwLock};
@@ -228,12 +229,29 @@ impl Texts {
         self.folder.as_ref().map(|folder| copy_in(folder, name, copy))
     }
 
+    /// Where a copy of a text is written before it has its name: another place each time, as a zone may be stored while an edit of its text is taken in.
+    pub(super) fn temporary(&self, name: &Name) -> Result<Temporary, String> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(Temporary(self.folder()?.join(format!("{}-{number}.copy", hash(name)))))
+    }
+
     /// The folder, made if need be.
     pub(super) fn folder(&self) -> Result<&Path, String> {
         let folder = self.folder.as_deref().ok_or("there is no `pack-directory`")?;
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("{}: {}", folder.display(), cannot("make it", &error)))?;
         Ok(folder)
+    }
+}
+
+/// A file that is on its way to a name of its own; where it does not get there it goes.
+pub(super) struct Temporary(pub(super) PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // That is how it ends where it has its name by now.
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -278,6 +296,19 @@ mod tests {
         assert!(!texts.copy_path(&one, 3).unwrap().exists());
         drop(texts);
         assert_eq!((open().of(&one), open().frozen()), (Text::default(), vec![name("b.")]));
+    }
+
+    /// Two that write a copy of one zone at a time do not write into one file, and nothing stays of what has no name.
+    #[test]
+    fn each_copy_is_written_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let texts = Texts::open(Some(&PackFolder::open(folder.path()).unwrap()));
+        let [one, other] = [(); 2].map(|()| texts.temporary(&name("a.")).unwrap());
+        assert_ne!(one.0, other.0);
+        std::fs::write(&one.0, "x").unwrap();
+        let path = one.0.clone();
+        drop(one);
+        assert!(!path.exists());
     }
 
     #[test]

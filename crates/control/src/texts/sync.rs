@@ -194,9 +194,9 @@ impl Controller {
         let serial = view.row().serial;
         let before = Before::of(path)?;
         let beside = Beside::new(path, name);
-        let copy_path = self.texts.folder()?.join(format!("{}.copy", hash(name)));
+        let copy_path = self.texts.temporary(name)?;
         let mut text = before.create(&beside.0).map_err(|error| describe(&beside.0, "write", error))?;
-        let mut copy = File::create(&copy_path).map_err(|error| describe(&copy_path, "write", error))?;
+        let mut copy = File::create(&copy_path.0).map_err(|error| describe(&copy_path.0, "write", error))?;
         let mut copies = Copies::new(vec![&mut text, &mut copy]);
         let printed = print::zone(&view, &head(name, serial), &mut copies).and_then(|()| Ok(copies.end()?));
         let sum = printed.map_err(|error| match error {
@@ -205,7 +205,7 @@ impl Controller {
         })?;
         // What was read may have been cut off meanwhile.
         pinned.view().ok_or_else(unreadable)?;
-        self.enter_copy(name, &copy_path, sum)?;
+        self.enter_copy(name, &copy_path.0, sum)?;
         let next = Base { mark: 0, sum, copy: sum, serial };
         self.texts.change(name, |text| text.next = Some(next))?;
         if is_edited {
