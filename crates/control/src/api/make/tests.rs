@@ -271,6 +271,11 @@ fn what_is_not_made() {
     let tag = server.controller.api.tag_of(&server.controller, &name("a.test.")).unwrap();
     let mut tags = api::tag::Tags::default();
     assert!(tags.push(tag));
+    // Fields that become others make it another version, as who sets them may have read those of before.
+    server.set("a.test.", Fields { account: Some("ours"), ..Fields::default() }).unwrap();
+    assert_eq!(status(server.drop_zone("a.test.", Condition::OneOf(tags))), 412);
+    let mut tags = api::tag::Tags::default();
+    assert!(tags.push(server.controller.api.tag_of(&server.controller, &name("a.test.")).unwrap()));
     assert_eq!(status(server.drop_zone("a.test.", Condition::OneOf(tags))), 200);
     assert_eq!(server.make("d.test."), Ok(1));
 }

@@ -159,6 +159,24 @@ fn what_the_changer_says_is_told() {
     assert_eq!(bed.told(), ["5 401"]);
 }
 
+/// What is done is written down though nobody reads that it is.
+#[test]
+fn a_change_whose_client_leaves_has_its_line() {
+    let (mut bed, scratch) = (Bed::new(), tempfile::tempdir().unwrap());
+    let file = scratch.path().join("audit");
+    let text = format!("[server]\npack-directory = \"p\"\n[api]\naudit = \"file:{}\"\n", file.display());
+    bed.around.audit = Audit::of(&Settings::parse(Path::new("f"), &text).unwrap());
+    let zones = change("a.x.", "w.a.x.");
+    bed.ask(1, Asked::Change { repeat: None, is_dry: false, zones: zones.zones() }).unwrap();
+    let became = Became { before: 1, after: 2, tag: None, would: None };
+    bed.session.take(&bed.around, &bed.keys, Event::Altered(Of { session: 1, ask: 1 }, Ok(became)));
+    bed.say(1, &Said::Stop).unwrap();
+    bed.around.audit.close();
+    let told = std::fs::read_to_string(&file).unwrap();
+    assert!(told.lines().count() == 1 && told.contains("\"status\":204"), "{told}");
+    assert!(told.contains("\"serials\":[1,2]"), "{told}");
+}
+
 fn seek(bed: &mut Bed, number: u32) -> Search {
     bed.ask(number, Asked::Search { pattern: "w*", objects: Objects::All, limit: 10 }).unwrap();
     bed.say(number, &Said::Credit(4)).unwrap();
