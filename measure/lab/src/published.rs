@@ -43,6 +43,9 @@ const FILES: [(&str, &str); 26] = [
     ("threads-zones", include_str!("../published/figure-3.toml")),
 ];
 
+/// A cell of a row of ours where nothing is the same.
+const NOTHING: &str = "-";
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -52,15 +55,20 @@ struct File {
     here: Vec<Here>,
 }
 
-/// A row of a published table, of two columns, for what was measured here.
+/// A row of a published table for what was measured here.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Here {
     /// Title of the table.
     table: String,
-    /// The figure: whose, which and where.
+    /// Whose figures, and where.
     contender: String,
-    metric: String,
     at: String,
+    /// Which, for each column but the first; empty: nothing here is the same.
+    metrics: Vec<String>,
+    /// What else the first column says.
+    #[serde(default)]
+    what: String,
 }
 
 /// A source as it stands in a file.
@@ -118,14 +126,21 @@ fn file(text: &str) -> File {
 pub fn add_here(record: &mut Record) {
     let files = FILES.iter().filter(|(name, _)| *name == record.recipe);
     for here in files.flat_map(|(_, text)| file(text).here) {
-        let is_it = |figure: &&crate::record::Figure| {
-            figure.contender == here.contender && figure.metric == here.metric && figure.at == here.at
+        let cell = |metric: &String| {
+            let mut figures = record.figures.iter();
+            let figure = figures.find(|figure| {
+                figure.contender == here.contender && figure.metric == *metric && figure.at == here.at
+            });
+            figure.map_or_else(|| NOTHING.to_owned(), |figure| number::long(figure.median))
         };
-        let Some(median) = record.figures.iter().find(is_it).map(|figure| figure.median) else { continue };
+        let cells: Vec<String> = here.metrics.iter().map(cell).collect();
+        if cells.iter().all(|cell| cell == NOTHING) {
+            continue;
+        }
         let version = record.contenders.iter().find(|contender| contender.name == here.contender);
         let version = version.map_or(here.contender.as_str(), |contender| contender.version.as_str());
-        let row =
-            vec![format!("here, {}: {}", system(&record.machine), short(version)), number::long(median)];
+        let first = format!("{}here, {}: {}", here.what, system(&record.machine), short(version));
+        let row: Vec<String> = [first].into_iter().chain(cells).collect();
         let tables = record.published.iter_mut().flat_map(|published| &mut published.tables);
         tables.filter(|table| table.title == here.table).for_each(|table| table.rows.push(row.clone()));
     }
@@ -203,6 +218,16 @@ mod tests {
         }
         add_here(&mut record);
         assert_eq!(rows(&record), 11);
+        let octets = |record: &Record| record.published[0].tables[0].rows.len();
+        assert_eq!(octets(&record), 2, "nothing was measured for it");
+        let (contender, metric, at) =
+            ("zonda".to_owned(), "octets a reply".to_owned(), "signed, DO=1".to_owned());
+        let figure =
+            crate::record::Figure { contender, metric, at, median: 345.6, ..record.figures[0].clone() };
+        record.figures.push(figure);
+        add_here(&mut record);
+        assert_eq!(octets(&record), 3);
+        assert_eq!(record.published[0].tables[0].rows[2][1..], ["-", "-", "-", "346"]);
         let mut cells = record.published[0].tables.iter().flat_map(|table| table.rows.iter().flatten());
         let row = "here, Linux 6.18, AMD EPYC: BIND 9.20.30-1-Debian";
         assert!(cells.any(|cell| cell == row));
@@ -210,7 +235,11 @@ mod tests {
             for here in file(text).here {
                 let tables = parse(text).into_iter().flat_map(|published| published.tables);
                 let found: Vec<_> = tables.filter(|table| table.title == here.table).collect();
-                assert!(found.len() == 1 && found[0].columns.len() == 2, "{name}: {}", here.table);
+                assert!(
+                    found.len() == 1 && found[0].columns.len() == here.metrics.len() + 1,
+                    "{name}: {}",
+                    here.table
+                );
             }
         }
     }

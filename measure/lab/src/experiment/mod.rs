@@ -59,7 +59,7 @@ use std::{
 
 pub use generator::{Load, Outset};
 pub use rounds::Rounds;
-pub use servers::{Running, Subject};
+pub use servers::{Prepared, Running, Subject};
 pub use validity::Ledger;
 pub use values::{Mark, Marked, Values, duration, interval_text, point, table};
 

@@ -54,6 +54,16 @@ pub struct Subject {
 /// Servers that run at the same time; dropping it ends them.
 pub type Running = Vec<(Subject, Server)>;
 
+/// Contenders that came up and were compared.
+pub struct Prepared {
+    /// Those that run.
+    pub running: Running,
+    /// File of the reply sizes of the first of them, for the echo server.
+    pub sizes: PathBuf,
+    /// Their mean.
+    pub octets_a_reply: f64,
+}
+
 impl Lab {
     /// Contenders as subjects.
     pub fn subjects(&self, names: &[Name], workers: usize) -> Vec<Subject> {
@@ -163,8 +173,8 @@ impl Lab {
     }
 
     /// Starts all contenders, asks them a sample of the queries and compares. Leaves out, with a note, those that do
-    /// not come up, and those few whose answers are others than everybody's. Returns them, and reply sizes of the first of them, for the echo server.
-    pub fn prepare(&mut self, case: &Case, set: &Set) -> Result<(PathBuf, Running), Error> {
+    /// not come up, and those few whose answers are others than everybody's.
+    pub fn prepare(&mut self, case: &Case, set: &Set) -> Result<Prepared, Error> {
         self.say(&format!("{}: starting all and comparing their answers", case.name));
         let at = if self.recipe.cases.len() > 1 { case.name.as_str() } else { "" };
         let mut running = Running::new();
@@ -178,7 +188,10 @@ impl Lab {
         let words = ["--record-sizes".to_owned(), sizes.display().to_string()];
         while let Some((_, first)) = running.first_mut() {
             match self.load(first, &set.queries, &words) {
-                Ok(_) => return Ok((sizes, running)),
+                Ok(result) => {
+                    let octets_a_reply = result["octets_per_answer"].as_f64().unwrap_or(0.0);
+                    return Ok(Prepared { running, sizes, octets_a_reply });
+                }
                 Err(error) => self.leave_out(&mut running, at, error)?,
             }
         }

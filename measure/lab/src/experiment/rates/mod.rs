@@ -17,6 +17,7 @@ mod block;
 mod cross;
 mod distribution;
 mod loss_free;
+mod octets;
 mod report;
 
 use std::{
@@ -27,7 +28,7 @@ use std::{
 
 use bench::random::Random;
 
-use super::{Lab, Rounds, Running, Subject, Values, latency, rated::Rated};
+use super::{Lab, Prepared, Rounds, Running, Subject, Values, latency, rated::Rated};
 use crate::{
     Error,
     contender::{Bounds, EchoOptions, Role},
@@ -62,6 +63,7 @@ struct Spot {
 #[derive(Default)]
 struct Found {
     rated: Rated,
+    octets: octets::Octets,
     cross: cross::Cross,
     /// The highest rates without any loss.
     loss_free: Values,
@@ -87,7 +89,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
 fn by_block(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
     let (mut spots, counts) = (Vec::new(), workers(lab));
     for case in lab.recipe.cases.clone() {
-        if let Some((set, sizes, running)) = prepare(lab, &case)? {
+        if let Some((set, Prepared { running, sizes, .. })) = prepare(lab, &case, found)? {
             let names: Vec<Name> = running.iter().map(|(subject, _)| subject.name).collect();
             let place = |(workers, row)| spot(lab, &case, (workers, row), &set, &sizes, &names);
             spots.extend(ways(lab, &counts).into_iter().map(place));
@@ -123,12 +125,12 @@ fn by_case(lab: &mut Lab, found: &mut Found) -> Result<Vec<Spot>, Error> {
     let (began, mut all) = (Instant::now(), lab.effort.blocks * lab.recipe.cases.len() * ways.len());
     let mut done = 0;
     for case in lab.recipe.cases.clone() {
-        let Some((set, sizes, compared)) = prepare(lab, &case)? else {
+        let Some((set, Prepared { running, sizes, .. })) = prepare(lab, &case, found)? else {
             done += lab.effort.blocks * ways.len();
             continue;
         };
-        let names: Vec<Name> = compared.iter().map(|(subject, _)| subject.name).collect();
-        let mut compared = Some(compared);
+        let names: Vec<Name> = running.iter().map(|(subject, _)| subject.name).collect();
+        let mut compared = Some(running);
         for (workers, row) in ways.clone() {
             let mut spot = spot(lab, &case, (workers, row), &set, &sizes, &names);
             let mut running = compared.take().filter(|_| workers == 1).unwrap_or_default();
@@ -177,12 +179,15 @@ pub fn workers(lab: &mut Lab) -> Vec<usize> {
     workers
 }
 
-/// Data of a case, reply sizes, and the contenders that came up and were compared; `None` where the data cannot be made or
-/// nobody came up.
-fn prepare(lab: &mut Lab, case: &Case) -> Result<Option<(Set, PathBuf, Running)>, Error> {
+/// Data of a case, and who came up with them; `None` where the data cannot be made or nobody came up.
+fn prepare(lab: &mut Lab, case: &Case, found: &mut Found) -> Result<Option<(Set, Prepared)>, Error> {
     let Some(set) = lab.set_if_able(case)? else { return Ok(None) };
     match lab.prepare(case, &set) {
-        Ok((sizes, running)) => Ok(Some((set, sizes, running))),
+        Ok(prepared) => {
+            let at = if lab.recipe.cases.len() > 1 { case.name.as_str() } else { "" };
+            found.octets.add(at, &set.queries, &prepared)?;
+            Ok(Some((set, prepared)))
+        }
         Err(error @ Error::Nobody) => {
             lab.note(format!("{} is left out: {error}", case.name));
             Ok(None)

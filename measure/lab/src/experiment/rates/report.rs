@@ -59,6 +59,7 @@ pub fn report(lab: &mut Lab, spots: &[Spot], found: &Found) {
         }
     }
     found.latencies.iter().for_each(|latency| latency::report(lab, latency));
+    found.octets.report(lab);
     cross::report(lab, all, &found.cross);
     let record = &mut lab.record;
     for spot in spots {

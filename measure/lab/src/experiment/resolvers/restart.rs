@@ -48,8 +48,10 @@ const ASK_EVERY: Duration = Duration::from_millis(1);
 /// How long a hit is waited for, of those that keep something, and how long of those that do not: to be sure.
 const HIT_WITHIN: Duration = Duration::from_secs(20);
 const HIT_WITHIN_NOTHING: Duration = Duration::from_secs(3);
+/// How long an operator's command may read what was kept. A server may answer nothing meanwhile: Unbound reads by the thread that answers.
+const LOADED_WITHIN: Duration = Duration::from_secs(120);
 /// Names that can be asked for one after the other: enough for that.
-const PROBES: usize = 20_000;
+const PROBES: usize = 140_000;
 /// How long clients wait.
 const PATIENCE_MS: u64 = 1_000;
 /// Where the record has it.
@@ -247,9 +249,13 @@ fn first_hit(
     socket.set_nonblocking(true).map_err(system)?;
     let (mut first, mut packet) = (First::default(), Vec::new());
     let within = if server.name.keeps() { HIT_WITHIN } else { HIT_WITHIN_NOTHING };
+    let mut waits_since = server.began;
     for name in names {
         lab.go_on()?;
-        if server.began.elapsed() > within {
+        if first.loading.as_mut().is_some_and(|loading| loading.ended().is_none()) {
+            waits_since = Instant::now();
+        }
+        if waits_since.elapsed() > within || server.began.elapsed() > LOADED_WITHIN + within {
             break;
         }
         if let Some(query) = Query::from_line(format!("{name} A rd").as_bytes()).ok().flatten() {

@@ -1,4 +1,4 @@
-//! Rates checked by generators of others: once a block, each server is offered four fifths of the rate that it held there.
+//! Rates checked by generators of others: once a block, each server is offered four fifths of the rate that it held there, in single packets.
 //!
 //! What is compared is what both generators mean by the same words: of queries offered at the same rate, the share that was answered, and how many that
 //! were a second; ours offers them directly afterwards, as fast as the other one in fact did. dnsperf does so in each block. On one core it offers less
@@ -194,8 +194,8 @@ fn offer(
         let mut words = ["--rate", &theirs.rate().max(1.0).to_string(), "--seconds", &seconds.to_string()]
             .map(str::to_owned)
             .to_vec();
-        // At an even pace, as the other one's, whatever that of the row is.
-        words.extend(open_loop_words(lab, &Row { poisson: false, ..spot.row.clone() }));
+        // Single packets at an even pace, as the other one's, whatever those of the row are: with trains a server's core has less to do for each.
+        words.extend(open_loop_words(lab, &Row { trains: false, poisson: false, ..spot.row.clone() }));
         let ours = lab.load(server, &spot.set.queries, &words)?["outcome"].take();
         beyond::drain(lab, address.port())?;
         raw["counted"] = told(&theirs);

@@ -72,7 +72,8 @@ impl Checked {
         let place = if at.is_empty() { String::new() } else { format!(", {at}") };
         let note = format!(
             "Offered: {:.0} % of the rate that the server held in that block, or what the program can offer on the generator's cores if that is less: that is what it \
-             offered the echo server. Ours offered as much directly afterwards. Answers: a second, as it counts over as ours does. Latency: ours from the moment when a \
+             offered the echo server. Ours offered as much directly afterwards. Both send single packets, which cost a server's core more than trains: who held the rate with \
+             these may lose some here, with both. Answers: a second, as it counts over as ours does. Latency: ours from the moment when a \
              query was due, the other's from when it left. Medians of all checks.",
             SHARE * 100.0
         );
