@@ -158,7 +158,18 @@ impl<T> Committer<T> {
         entry: Option<Arc<Entry>>,
         payload: T,
     ) -> Result<Queued<'_, T>, Refused<T>> {
-        let waiting = Waiting { entry, payload, is_urgent: false };
+        self.enqueue_together(generation, entry.into_iter().collect(), payload)
+    }
+
+    /// The same of records that are on the disk together or not at all, whenever the power fails: changes of several zones, of which `payload` is the one for all.
+    /// They have [`RECORD_OCTETS_MAX`](crate::record::RECORD_OCTETS_MAX) octets together at most, as one of them may, or a small log would have no room for them.
+    pub fn enqueue_together(
+        &self,
+        generation: Generation,
+        entries: Vec<Arc<Entry>>,
+        payload: T,
+    ) -> Result<Queued<'_, T>, Refused<T>> {
+        let waiting = Waiting { entries, payload, is_urgent: false };
         self.queue.lock().push(generation, waiting).map(|()| Queued { committer: self })
     }
 
@@ -169,7 +180,7 @@ impl<T> Committer<T> {
         entry: Arc<Entry>,
         payload: T,
     ) -> Result<Queued<'_, T>, Refused<T>> {
-        let waiting = Waiting { entry: Some(entry), payload, is_urgent: true };
+        let waiting = Waiting { entries: vec![entry], payload, is_urgent: true };
         self.queue.lock().push(generation, waiting).map(|()| Queued { committer: self })
     }
 
@@ -177,7 +188,7 @@ impl<T> Committer<T> {
     /// is not taken back when a group fails, but written again: what it says may be published at once. `payload` comes back when it is on the
     /// disk. The error: there is no room for it, see [`NOTES_OCTETS_MAX`].
     pub fn note(&self, entry: Arc<Entry>, payload: T) -> Result<(), Refused<T>> {
-        self.queue.lock().note(Waiting { entry: Some(entry), payload, is_urgent: false })
+        self.queue.lock().note(Waiting { entries: vec![entry], payload, is_urgent: false })
     }
 
     /// Commits what waits until nothing does, unless somebody is at it.

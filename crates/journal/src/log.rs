@@ -37,7 +37,7 @@ use crate::sum::Identity;
 
 /// Octets of a segment.
 pub const SEGMENT_OCTETS: usize = 4 << 20;
-/// Octets of a group that is written at once; a record that is larger is a group of its own.
+/// Octets of a group that is written at once; a record that is larger is a group of its own, as are records that no group may have without each other.
 pub const GROUP_OCTETS_MAX: usize = 1 << 20;
 
 /// How large a log is.
@@ -164,8 +164,8 @@ pub struct Log {
 impl Log {
     /// Writes a group of records, all or nothing, and waits until it is on the disk. Returns its number.
     ///
-    /// `entries`: at least one, no more than [`GROUP_OCTETS_MAX`] octets together unless it is one. An empty group is written where there
-    /// are none: it shows that those before it were whole.
+    /// `entries`: at least one, no more than [`GROUP_OCTETS_MAX`] octets together unless it is one, or they are committed together. An empty
+    /// group is written where there are none: it shows that those before it were whole.
     pub fn append(&mut self, entries: &[&Entry], urgency: Urgency) -> Result<u64, AppendError> {
         if self.undecided {
             return Err(AppendError::NotDecided);

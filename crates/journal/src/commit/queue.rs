@@ -21,14 +21,15 @@ pub struct Generation(u64);
 
 /// One that waits.
 pub(super) struct Waiting<T> {
-    pub(super) entry: Option<Arc<Entry>>,
+    /// Its records, which no group has without each other; none: it waits for what is before it.
+    pub(super) entries: Vec<Arc<Entry>>,
     pub(super) payload: T,
     pub(super) is_urgent: bool,
 }
 
 impl<T> Waiting<T> {
     fn octets(&self) -> usize {
-        self.entry.as_ref().map_or(0, |entry| entry.octets())
+        self.entries.iter().map(|entry| entry.octets()).sum()
     }
 }
 
@@ -46,7 +47,7 @@ impl<T> Group<T> {
     }
 
     pub(super) fn entries(&self) -> Vec<&Entry> {
-        self.notes.iter().chain(&self.waiting).filter_map(|waiting| waiting.entry.as_deref()).collect()
+        self.notes.iter().chain(&self.waiting).flat_map(|waiting| &waiting.entries).map(Arc::as_ref).collect()
     }
 
     pub(super) fn into_payloads(self) -> Vec<T> {
@@ -143,7 +144,7 @@ impl<T> Queue<T> {
 
     /// Those that wait longest, and notes with them. Notes that are too many go first, alone.
     fn take_first(&mut self) -> Group<T> {
-        let first_entry = self.waiting.iter().take_while(|waiting| waiting.entry.is_none()).count();
+        let first_entry = self.waiting.iter().take_while(|waiting| waiting.entries.is_empty()).count();
         if first_entry > 0 {
             let waiting = self.waiting.drain(..first_entry).collect();
             return Group { waiting, ..Group::empty() };

@@ -1,5 +1,7 @@
 //! The committer on a simulated disk: what is told to whom, and when.
 
+mod together;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
