@@ -1,6 +1,7 @@
 //! Zones over HTTP: who may read and change what, what is served of that and what is left of it after the server was killed.
 
 mod audit;
+mod changes;
 mod client;
 mod clients;
 mod crowd;

@@ -132,6 +132,11 @@ impl<'z> Draft<'z> {
         self.steps.is_empty()
     }
 
+    /// Octets of records that were read of the zone or put in, undone or not: what working it out took.
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
     /// The RDATA of an RRset as it is now, in canonical order; `None` where there is none. `relative`: key of the name relative to the apex. Signatures
     /// are not asked for here.
     pub fn rrset(&mut self, relative: &[u8], rtype: u16) -> Result<Option<Vec<&[u8]>>, Damaged> {

@@ -64,7 +64,7 @@ fn heads(at: &str, key: &str) -> Vec<Case> {
         case(of(&format!("PUT {zone} HTTP/1.1"), "Content-Length: 2\r\n") + "{}", &[403]),
         case(of(&format!("PUT {SERVER}/config HTTP/1.1"), ""), &[422]),
         case(of(&format!("POST {SERVER}/tsigkeys HTTP/1.1"), ""), &[422]),
-        case(of("POST /api/zonda/v1/changes HTTP/1.1", "Content-Length: 2\r\n") + "{}", &[501]),
+        case(of("POST /api/zonda/v1/changes HTTP/1.1", "Content-Length: 2\r\n") + "{}", &[422]),
     ];
     // Paths that are none, names that are none, and names out of the scope however they are written.
     for path in [

@@ -1,7 +1,7 @@
 //! What is told, read as JSON.
 
-use wire::NameBuf;
 use wire::iana::rtype;
+use wire::{Name, NameBuf};
 
 use super::tests::{OCTETS_MAX, lines};
 use super::{read, write};
@@ -158,6 +158,10 @@ fn lists_as_they_are_told() {
     }
 }
 
+fn undone<'a>(zone: &'a Name, status: u16, words: &'a str, faults: &'a [String]) -> write::Undone<'a> {
+    write::Undone { zone, status, words, faults }
+}
+
 #[test]
 fn outcomes_as_they_are_told() {
     let (a, b) = (name("a."), name("b."));
@@ -203,6 +207,17 @@ fn outcomes_as_they_are_told() {
         serde_json::json!({"error": "a \"b\"", "errors": ["c"]})
     );
     assert_eq!(printed(|out| write::error("a", &[], out)), serde_json::json!({"error": "a"}));
+    // Of several zones: which is why, and which is not.
+    let why = ["w.b. A: no".to_owned()];
+    let zones = [undone(&a, 424, "", &[]), undone(&b, 422, "", &why), undone(&b, 404, "no", &[])];
+    assert_eq!(
+        printed(|out| write::undone("some", &why, zones, out)),
+        serde_json::json!({"error": "some", "errors": ["w.b. A: no"], "zones": [
+            {"name": "a.", "done": false, "status": 424},
+            {"name": "b.", "done": false, "status": 422, "errors": ["w.b. A: no"]},
+            {"name": "b.", "done": false, "status": 404, "error": "no"}
+        ]})
+    );
     // No item of an answer is larger than its frame for being one.
     let mut octets = Vec::new();
     rule.write(&mut octets);

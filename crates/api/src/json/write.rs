@@ -8,7 +8,7 @@ mod outcome;
 mod zone;
 
 pub use found::{Found, Numbers, history, keys};
-pub use outcome::Outcomes;
+pub use outcome::{Outcomes, Undone, undone};
 pub use zone::{Rows, Sets, Zone, url};
 
 use wire::Name;
@@ -81,13 +81,23 @@ fn close(count: usize, begin: &str, end: &str, out: &mut Vec<u8>) {
 
 /// What is wrong: `error`, and `errors` where there are some.
 pub fn error(words: &str, faults: &[String], out: &mut Vec<u8>) {
+    open_error(words, faults, out);
+    out.push(b'}');
+}
+
+/// The same without its closing brace.
+fn open_error(words: &str, faults: &[String], out: &mut Vec<u8>) {
     out.push(b'{');
     string("error", words, out);
-    if !faults.is_empty() {
-        key("errors", out);
-        let _ = serde_json::to_writer(&mut *out, faults);
+    texts("errors", faults, out);
+}
+
+/// A list of texts, if there are some.
+fn texts(name: &str, texts: &[String], out: &mut Vec<u8>) {
+    if !texts.is_empty() {
+        key(name, out);
+        let _ = serde_json::to_writer(&mut *out, texts);
     }
-    out.push(b'}');
 }
 
 /// Versions of the API.

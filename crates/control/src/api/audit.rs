@@ -47,14 +47,15 @@ pub(super) struct About {
     key: String,
     address: IpAddr,
     method: &'static str,
-    zone: String,
+    /// One, but for changes of several.
+    zones: Vec<String>,
     /// Which RRsets are to be how, and how many more.
     sets: Vec<String>,
     more: usize,
     is_dry: bool,
     since: Instant,
-    /// Of the zone before and after.
-    pub(super) serials: Option<(u32, u32)>,
+    /// Of each zone before and after, once that is known; of one that was removed meanwhile there are none.
+    pub(super) serials: Vec<Option<(u32, u32)>>,
     /// That a zone begins with.
     pub(super) serial: Option<u32>,
 }
@@ -80,16 +81,20 @@ pub(super) struct Audit(RefCell<Option<Open>>);
 impl About {
     /// What an ask would change, and who asks. `None`: it changes nothing, or its key is none.
     fn of(keys: &Keys, ask: &Ask<'_>) -> Option<About> {
-        let (method, zone, is_dry) = match &ask.asked {
-            Asked::Change { zones, is_dry, .. } => ("PATCH", zones.iter().next()?.name, *is_dry),
-            Asked::Make { zone, .. } => ("POST", *zone, false),
-            Asked::Set { zone, .. } => ("PUT", *zone, false),
-            Asked::Drop { zone, .. } => ("DELETE", *zone, false),
-            Asked::Act { zone, act: Act::Notify } => ("notify", *zone, false),
-            Asked::Act { zone, .. } => ("axfr-retrieve", *zone, false),
+        let key: &Arc<Key> = keys.find(ask.key, now())?;
+        let one = |zone: &Name| vec![text(zone)];
+        let (method, zones, is_dry) = match &ask.asked {
+            Asked::Change { zones, is_dry, .. } => {
+                let names: Vec<String> = zones.iter().map(|zone| text(zone.name)).collect();
+                (if names.len() == 1 { "PATCH" } else { "changes" }, names, *is_dry)
+            }
+            Asked::Make { zone, .. } => ("POST", one(zone), false),
+            Asked::Set { zone, .. } => ("PUT", one(zone), false),
+            Asked::Drop { zone, .. } => ("DELETE", one(zone), false),
+            Asked::Act { zone, act: Act::Notify } => ("notify", one(zone), false),
+            Asked::Act { zone, .. } => ("axfr-retrieve", one(zone), false),
             _ => return None,
         };
-        let key: &Arc<Key> = keys.find(ask.key, now())?;
         let (mut sets, mut more) = (Vec::new(), 0);
         if let Asked::Change { zones, .. } = &ask.asked {
             for set in zones.iter().flat_map(|zone| zone.sets.iter().collect::<Vec<_>>()) {
@@ -104,18 +109,32 @@ impl About {
                 }
             }
         }
-        let (key, zone, since) = (key.settings.name.clone(), text(zone), Instant::now());
-        let (address, serials, serial) = (ask.address, None, None);
-        Some(About { key, address, method, zone, sets, more, is_dry, since, serials, serial })
+        let (key, since) = (key.settings.name.clone(), Instant::now());
+        let (address, serials, serial) = (ask.address, Vec::new(), None);
+        Some(About { key, address, method, zones, sets, more, is_dry, since, serials, serial })
     }
 
     fn line(&self, status: u16, words: &str) -> Value {
         let time = format!("{:#}", Timestamp(u32::try_from(now()).unwrap_or(u32::MAX)));
         let mut line = json!({
             "time": time, "key": self.key, "address": self.address.to_string(), "method": self.method,
-            "zone": self.zone, "status": status, "ms": self.since.elapsed().as_millis() as u64,
+            "status": status, "ms": self.since.elapsed().as_millis() as u64,
         });
         let mut put = |name: &str, value: Value| line[name] = value;
+        let serials = |zone: usize| self.serials.get(zone).copied().flatten().filter(|_| status < 300);
+        match &self.zones[..] {
+            [zone] => {
+                put("zone", json!(zone));
+                serials(0).into_iter().for_each(|(before, after)| put("serials", json!([before, after])));
+            }
+            zones => {
+                let of = |(number, zone): (usize, &String)| match serials(number) {
+                    Some((before, after)) => json!({"zone": zone, "serials": [before, after]}),
+                    None => json!({"zone": zone}),
+                };
+                put("zones", zones.iter().enumerate().map(of).collect());
+            }
+        }
         if !self.sets.is_empty() {
             put("rrsets", json!(self.sets));
         }
@@ -124,9 +143,6 @@ impl About {
         }
         if self.is_dry {
             put("dry", json!(true));
-        }
-        if let (Some((before, after)), true) = (self.serials, status < 300) {
-            put("serials", json!([before, after]));
         }
         if let (Some(serial), true) = (self.serial, status < 300) {
             put("serial", json!(serial));

@@ -30,8 +30,8 @@ pub(super) enum Event {
     Keys(Arc<Keys>),
     /// Another certificate is shown.
     Shown(Arc<Certificate>),
-    /// What became of a change.
-    Altered(Of, Result<Outcome, NotAltered>),
+    /// What became of a change, of each of its zones, see [`crate::dynamic::AlterDone`].
+    Altered(Of, Result<Vec<Option<Outcome>>, NotAltered>),
     /// A zone in a state that stays.
     Pinned(Of, Result<Pinned, NotPinned>),
     /// Zones of a list.

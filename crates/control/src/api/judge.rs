@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use api::frame::{Act, Ask, Asked, FOUND_MAX, Facts, Objects, Part, Sets, Verbs, What};
+use api::frame::{Act, Ask, Asked, FOUND_MAX, Facts, Objects, Part, Sets, Verbs, What, Zones};
+use api::path::id;
 use change::alteration::{Fault, check_form};
 use wire::{NameBuf, SortKey};
 
@@ -34,8 +35,8 @@ pub(super) enum Task {
     Numbers,
     /// A zone is told.
     Read { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
-    /// RRsets are to be so; whether only to try.
-    Change { zone: NameBuf, is_dry: bool },
+    /// RRsets of these zones are to be so, which are there once each; whether only to try.
+    Change { zones: Arc<[NameBuf]>, is_dry: bool },
     /// Something is done at once.
     Act { zone: NameBuf, act: Act },
     /// A zone is made, set or removed.
@@ -47,13 +48,35 @@ pub(super) enum Task {
 pub(super) struct No {
     pub(super) status: u16,
     pub(super) words: String,
-    /// At which RRsets, by number, and what.
-    pub(super) faults: Vec<(usize, String)>,
+    /// At which zones and RRsets, and what.
+    pub(super) faults: Vec<(At, String)>,
+}
+
+/// Where something is wrong, by numbers from 0 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct At {
+    /// The zone of the ask.
+    pub(super) zone: usize,
+    /// The RRset of that zone. `None`: the zone itself.
+    pub(super) set: Option<usize>,
 }
 
 impl No {
     pub(super) fn new(status: u16, words: impl Into<String>) -> No {
         No { status, words: words.into(), faults: Vec::new() }
+    }
+
+    /// The same, which is about zones of an ask and not their RRsets: of several it says which is the first, of one that is known.
+    pub(super) fn of_some(self, zones: &[NameBuf]) -> No {
+        let first = self.faults.first().and_then(|(at, _)| zones.get(at.zone));
+        match first {
+            Some(zone) if zones.len() > 1 => {
+                let mut text = Vec::new();
+                id::put_name(zone, &mut text);
+                No { words: format!("{}: {}", String::from_utf8_lossy(&text), self.words), ..self }
+            }
+            _ => No { faults: Vec::new(), ..self },
+        }
     }
 }
 
@@ -105,18 +128,14 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             Task::Read { zone, wanted, with_dnssec }
         }
         Asked::Change { zones, is_dry, .. } => {
-            let mut all = zones.iter();
-            let (Some(zone), None) = (all.next(), all.next()) else {
-                return Err(No::new(501, "several zones in one request are not changed yet"));
-            };
-            let name = see(zone.name)?;
+            let names = names(key, zones)?;
             may(Verbs::CHANGE, "change")?;
             // What would go is told, and that is contents.
             if is_dry {
                 may(Verbs::READ, "read, as a dry run does")?;
             }
-            look_at_sets(key, &zone)?;
-            Task::Change { zone: name, is_dry }
+            look_at_sets(key, zones)?;
+            Task::Change { zones: names, is_dry }
         }
         Asked::Act { zone, act } => {
             let zone = see(zone)?;
@@ -149,24 +168,44 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
     })
 }
 
+/// Names of zones that are to change, lower-case, if the key may see all of them.
+fn names(key: &Key, zones: Zones<'_>) -> Result<Arc<[NameBuf]>, No> {
+    let names: Arc<[NameBuf]> = zones.iter().map(|zone| zone.name.to_lowercase()).collect();
+    let (mut unseen, mut twice) = (No::new(404, NO_ZONE), No::new(422, "a zone is there twice"));
+    let mut seen = HashSet::new();
+    for (zone, name) in names.iter().enumerate() {
+        let at = At { zone, set: None };
+        if !key.may_see(name) {
+            add(&mut unseen, at, || NO_ZONE.to_owned());
+        } else if !seen.insert(name) {
+            // The process has looked at it, whose word nothing hangs on.
+            add(&mut twice, at, || "the zone is there twice".to_owned());
+        }
+    }
+    match [unseen, twice].into_iter().find(|no| !no.faults.is_empty()) {
+        Some(no) => Err(no.of_some(&names)),
+        None if names.is_empty() => Err(No::new(422, "expected a zone")),
+        None => Ok(names),
+    }
+}
+
 /// Forms of all that is to be in a zone: who may make it says what that is. What is wrong with them as a zone is found by who reads it.
 fn look_at_contents(zone: &wire::Name, sets: Sets<'_>) -> Result<(), No> {
     let mut wrong = No::new(422, "some RRsets cannot be so");
     for (number, set) in sets.iter().enumerate() {
+        let at = At { zone: 0, set: Some(number) };
         if !matches!(set.what, What::Replace | What::Extend) {
-            add(&mut wrong, number, || {
-                "there is nothing to be taken away from a zone that is new".to_owned()
-            });
+            add(&mut wrong, at, || "there is nothing to be taken away from a zone that is new".to_owned());
         } else if let Err(fault) = check_form(zone, &altered(set)) {
-            add(&mut wrong, number, || Fault::to_string(&fault));
+            add(&mut wrong, at, || Fault::to_string(&fault));
         }
     }
     if wrong.faults.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// Forms of RRsets, then the rules of the key: all before anything of the zone is looked at.
-fn look_at_sets(key: &Key, zone: &api::frame::Zone<'_>) -> Result<(), No> {
-    if zone.sets.iter().take(SETS_MAX + 1).count() > SETS_MAX {
+/// Forms of RRsets of all zones, then the rules of the key: all before anything of the zones is looked at.
+fn look_at_sets(key: &Key, zones: Zones<'_>) -> Result<(), No> {
+    if zones.iter().flat_map(|zone| zone.sets.iter()).take(SETS_MAX + 1).count() > SETS_MAX {
         return Err(No::new(
             413,
             format!("more than {SETS_MAX} RRsets in one request: send them in several"),
@@ -175,33 +214,36 @@ fn look_at_sets(key: &Key, zone: &api::frame::Zone<'_>) -> Result<(), No> {
     let mut wrong = No::new(422, "some RRsets cannot be so");
     let mut denied = No::new(403, "some RRsets are not for this key to change");
     let permission = key.policy.of_api(key.name());
-    let mut seen = HashSet::new();
-    for (number, set) in zone.sets.iter().enumerate() {
-        let set = altered(set);
-        let owner = SortKey::of(set.owner);
-        // The process has looked at it, whose word nothing hangs on.
-        if !seen.insert((Box::<[u8]>::from(owner.octets()), set.rtype)) {
-            add(&mut wrong, number, || "this RRset is there twice".to_owned());
-            continue;
-        }
-        if let Err(fault) = check_form(zone.name, &set) {
-            add(&mut wrong, number, || Fault::to_string(&fault));
-            continue;
-        }
-        let decision = permission.decide(owner.octets(), set.rtype);
-        if !decision.is_granted {
-            add(&mut denied, number, || match decision.rule {
-                Some(rule) => format!("denied by rule {rule} of this key: {}", key.rule(rule)),
-                None => "no rule of this key grants it".to_owned(),
-            });
+    for (number, zone) in zones.iter().enumerate() {
+        let mut seen = HashSet::new();
+        for (set_number, set) in zone.sets.iter().enumerate() {
+            let at = At { zone: number, set: Some(set_number) };
+            let set = altered(set);
+            let owner = SortKey::of(set.owner);
+            // As of zones.
+            if !seen.insert((Box::<[u8]>::from(owner.octets()), set.rtype)) {
+                add(&mut wrong, at, || "this RRset is there twice".to_owned());
+                continue;
+            }
+            if let Err(fault) = check_form(zone.name, &set) {
+                add(&mut wrong, at, || Fault::to_string(&fault));
+                continue;
+            }
+            let decision = permission.decide(owner.octets(), set.rtype);
+            if !decision.is_granted {
+                add(&mut denied, at, || match decision.rule {
+                    Some(rule) => format!("denied by rule {rule} of this key: {}", key.rule(rule)),
+                    None => "no rule of this key grants it".to_owned(),
+                });
+            }
         }
     }
     [wrong, denied].into_iter().find(|no| !no.faults.is_empty()).map_or(Ok(()), Err)
 }
 
-fn add(no: &mut No, set: usize, words: impl FnOnce() -> String) {
+fn add(no: &mut No, at: At, words: impl FnOnce() -> String) {
     if no.faults.len() < FAULTS_MAX {
-        no.faults.push((set, words()));
+        no.faults.push((at, words()));
     }
 }
 
@@ -230,6 +272,17 @@ mod tests {
         let text =
             format!("[server]\npack-directory = \"p\"\n{}\nzones = [\"*.x.\"]\n{more}\n", kept.join("\n"));
         (Keys::of(&Settings::parse(Path::new("f"), &text).unwrap(), 1), secret)
+    }
+
+    /// RRsets of these owners and types, with four octets each.
+    fn sets_of(sets: &[(&str, u16)]) -> SetsBuf {
+        let mut buffer = SetsBuf::default();
+        for (owner, rtype) in sets {
+            buffer.begin(&name(owner), *rtype, What::Replace, 60);
+            buffer.record(&[192, 0, 2, 1]);
+        }
+        buffer.end();
+        buffer
     }
 
     fn status(keys: &Keys, key: &str, asked: Asked<'_>) -> u16 {
@@ -282,14 +335,8 @@ mod tests {
             [403, 200, 403]
         );
         let changes = |zone: &str, sets: &[(&str, u16)]| {
-            let mut buffer = SetsBuf::default();
-            for (owner, rtype) in sets {
-                buffer.begin(&name(owner), *rtype, What::Replace, 60);
-                buffer.record(&[192, 0, 2, 1]);
-            }
-            buffer.end();
             let mut zones = ZonesBuf::default();
-            zones.push(&name(zone), Condition::None, &buffer);
+            zones.push(&name(zone), Condition::None, &sets_of(sets));
             zones
         };
         let change = |zones: &ZonesBuf, (keys, key): (&Keys, &str)| {
@@ -316,9 +363,49 @@ mod tests {
             [run(false, (&blind, &blind_key)), run(true, (&blind, &blind_key)), run(true, by)],
             [200, 403, 200]
         );
-        let mut two = changes("a.x.", &[("w.a.x.", rtype::A)]);
-        two.push(&name("b.x."), Condition::None, &SetsBuf::default());
-        assert_eq!(change(&two, by), 501);
+        // Of several zones each is looked at: one that is not for the key, or that it may not change so, and nothing is done.
+        let several = |all: &[(&str, &[(&str, u16)])]| {
+            let mut zones = ZonesBuf::default();
+            for (zone, sets) in all {
+                zones.push(&name(zone), Condition::None, &sets_of(sets));
+            }
+            zones
+        };
+        let faults = |zones: &ZonesBuf| {
+            let asked = Asked::Change { repeat: None, is_dry: false, zones: zones.zones() };
+            let ask = Ask { key: other.as_bytes(), address: [127, 0, 0, 1].into(), asked };
+            judge(&changer, &ask, 0)
+                .map(|(_, task)| matches!(task, Task::Change { zones, .. } if zones.len() == 2))
+                .map_err(|no| {
+                    let places: Vec<_> = no.faults.iter().map(|(at, _)| (at.zone, at.set)).collect();
+                    (no.status, no.words, places)
+                })
+        };
+        let fine: (&str, &[(&str, u16)]) = ("A.x.", &[("w.a.x.", rtype::A)]);
+        assert_eq!(faults(&several(&[fine, ("c.x.", &[])])), Ok(true));
+        for (zones, status, words, places) in [
+            (several(&[fine, ("a.y.", &[])]), 404, "a.y.: no such zone", [(1, None)]),
+            (several(&[fine, ("a.x.", &[])]), 422, "a.x.: a zone is there twice", [(1, None)]),
+            (
+                several(&[fine, ("c.x.", &[("w.c.x.", rtype::A)])]),
+                403,
+                "some RRsets are not for this key to change",
+                [(1, Some(0))],
+            ),
+            (
+                several(&[("c.x.", &[("c.x.", rtype::A), ("w.y.", rtype::A)]), fine]),
+                422,
+                "some RRsets cannot be so",
+                [(0, Some(1))],
+            ),
+        ] {
+            assert_eq!(faults(&zones), Err((status, words.to_owned(), places.to_vec())));
+        }
+        assert_eq!(change(&ZonesBuf::default(), by), 422);
+        let many: Vec<String> = (0..=SETS_MAX).map(|number| format!("n{number}.a.x.")).collect();
+        let many: Vec<(&str, u16)> = many.iter().map(|owner| (&**owner, rtype::A)).collect();
+        let (first, rest) = many.split_at(SETS_MAX / 2);
+        assert_eq!(change(&several(&[("a.x.", first), ("c.x.", rest)]), by), 413);
         let act = |act, by: (&Keys, &str)| status(by.0, by.1, Asked::Act { zone: &in_scope, act });
         assert_eq!(
             [act(Act::Notify, by), act(Act::Retrieve, by), act(Act::Notify, (&reader, &secret))],

@@ -93,7 +93,7 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
 }
 
 fn said(status: u16, words: impl Into<String>) -> NotAltered {
-    NotAltered::Said { status, words: words.into(), set: None }
+    NotAltered::said(status, words)
 }
 
 /// What is said where nothing was kept.

@@ -29,7 +29,7 @@ use wire::NameBuf;
 use super::audit::{About, Audit};
 use super::counts::Counts;
 use super::inbox::{Event, Inbox, Of};
-use super::judge::{No, Task, judge};
+use super::judge::{At, No, Task, judge};
 use super::listing::Listing;
 use super::look::{Look, Looks};
 use super::make::{Work, Works};
@@ -104,17 +104,19 @@ struct Entry {
     long_octets: usize,
     /// Nobody reads what comes of it.
     is_silent: bool,
+    /// It is done, which is told whatever becomes of its key.
+    is_done: bool,
     /// What is written of it once it is over, if it would change something.
     about: Option<Box<About>>,
 }
 
 impl Entry {
     /// What is asked for is under way; gives it as who does it takes it.
-    fn change(&mut self, zone: &NameBuf, ask: &Ask<'_>, is_dry: bool, attempts: u8) -> Box<[u8]> {
+    fn change(&mut self, zones: &Arc<[NameBuf]>, ask: &Ask<'_>, is_dry: bool, attempts: u8) -> Box<[u8]> {
         let mut octets = Vec::new();
         ask.write(&mut octets);
         let ask: Box<[u8]> = octets.into();
-        self.state = State::Changing { zone: zone.clone(), ask: ask.clone(), is_dry, attempts };
+        self.state = State::Changing { zones: Arc::clone(zones), ask: ask.clone(), is_dry, attempts };
         if attempts == 0 {
             self.since = Instant::now();
         }
@@ -127,7 +129,7 @@ enum State {
     Long(Vec<u8>, usize),
     /// The changer has it, or who makes zones.
     Changing {
-        zone: NameBuf,
+        zones: Arc<[NameBuf]>,
         ask: Box<[u8]>,
         is_dry: bool,
         attempts: u8,
@@ -289,7 +291,8 @@ impl Session {
         let (key, state) = (None, State::Acting);
         let since = Instant::now();
         let (seat, about) = (None, None);
-        let entry = Entry { key, credit: 0, state, since, seat, long_octets: 0, is_silent: false, about };
+        let (long_octets, is_silent, is_done) = (0, false, false);
+        let entry = Entry { key, credit: 0, state, since, seat, long_octets, is_silent, is_done, about };
         self.asks.insert(number, entry);
         around.counts.hold(self.asks.len());
         Ok(true)
@@ -369,18 +372,18 @@ impl Session {
             Task::Numbers => self.look(around, number, Look::Numbers(of)),
             Task::Act { zone, act } => self.look(around, number, Look::Act(of, keys.number, zone, act)),
             Task::Work { zone } => {
-                let ask = entry.change(&zone, ask, false, attempts);
+                let ask = entry.change(&[zone.clone()].into(), ask, false, attempts);
                 let work = Work { of, zone, ask, key, keys: keys.number, since: entry.since };
                 if around.works.push(work, 0).is_err() {
                     self.refuse(around, number, &not_now());
                 }
             }
-            Task::Change { zone, is_dry } => {
-                let ask = entry.change(&zone, ask, is_dry, attempts);
+            Task::Change { zones, is_dry } => {
+                let ask = entry.change(&zones, ask, is_dry, attempts);
                 let (since, inbox) = (entry.since, Arc::clone(&around.inbox));
                 let done = AlterDone::new(move |result| inbox.tell(Event::Altered(of, result)));
                 let Some(controller) = around.owner.upgrade() else { return };
-                controller.dynamic.alter(Alter { zone, ask, key, keys: keys.number, since, done });
+                controller.dynamic.alter(Alter { zones, ask, key, keys: keys.number, since, done });
             }
         }
     }
@@ -465,13 +468,16 @@ impl Session {
     }
 
     fn refuse(&mut self, around: &Around, number: u32, no: &No) {
-        self.audit(around, number, no.status, no.faults.first().map_or(&no.words, |(_, words)| words));
+        // What is wrong with zones says itself which they are.
+        let of_set = no.faults.first().filter(|(at, _)| at.set.is_some());
+        self.audit(around, number, no.status, of_set.map_or(&no.words, |(_, words)| words));
         let is_silent = self.asks.get(&number).is_none_or(|entry| entry.is_silent);
         if !no.faults.is_empty() && !is_silent {
             let mut octets = Vec::new();
-            for (set, words) in &no.faults {
-                Fault { zone: 0, set: u32::try_from(*set).unwrap_or(FAULT_SETS_NONE), words }
-                    .write(&mut octets);
+            for (At { zone, set }, words) in &no.faults {
+                let zone = u16::try_from(*zone).unwrap_or(u16::MAX);
+                let set = set.and_then(|set| u32::try_from(set).ok()).unwrap_or(FAULT_SETS_NONE);
+                Fault { zone, set, words }.write(&mut octets);
             }
             let faults = Run::read(&octets).and_then(|run| frame(number, Piece::Faults(run)));
             faults.into_iter().for_each(|frame| self.output.extend_from_slice(&frame));

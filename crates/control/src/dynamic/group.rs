@@ -1,4 +1,4 @@
-//! What becomes durable: one zone's part of a group, with the replies that wait for it; and what is told of it.
+//! What becomes durable: one zone's part of a group, with the replies that wait for it, or some zones' that are there together; and what is told of it.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use wire::NameBuf;
 use zone::catalog::PartSet;
 use zone::delta::Changed;
 
+use super::alter::Together;
 use super::incoming::Told;
 use super::origin::Anew;
 use super::taking::Moved;
@@ -29,6 +30,8 @@ pub(super) enum Payload {
     Gone(NameBuf),
     /// A version of a zone.
     Commit(Commit),
+    /// Versions of some zones, all of them or none.
+    Together(Box<Together>),
     /// A zone's changes begin from another pack.
     Moved(Box<Moved>),
 }

@@ -41,29 +41,28 @@ impl Changer {
         }
     }
 
-    /// Publishes what is on the disk, and replies. `is_few`: see [`REPLIES_AT_ONCE_MAX`].
+    /// Goes on with what is on the disk. `is_few`: see [`REPLIES_AT_ONCE_MAX`].
     pub(super) fn committed(&mut self, group: u64, payload: Payload, is_few: bool) {
-        let commit = match payload {
-            Payload::Commit(commit) => commit,
-            Payload::Gone(name) => {
-                self.gone.remove(&name);
-                return;
-            }
-            Payload::AgeEnds(name) => {
-                self.ages.remove(&name);
-                return;
-            }
+        match payload {
+            Payload::Commit(commit) => drop(self.serve(group, commit, is_few)),
+            Payload::Together(together) => self.serve_together(group, *together),
+            Payload::Gone(name) => drop(self.gone.remove(&name)),
+            Payload::AgeEnds(name) => drop(self.ages.remove(&name)),
             Payload::Moved(moved) => {
                 self.renewal.note_decided(1);
-                return self.moved(*moved, group);
+                self.moved(*moved, group);
             }
             Payload::Checkpoint(anew) => {
                 self.said_anew(group, anew);
-                return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
+                self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
             }
-            Payload::Base(anew) => return self.said_anew(group, anew),
-            Payload::Checked => return,
-        };
+            Payload::Base(anew) => self.said_anew(group, anew),
+            Payload::Checked => {}
+        }
+    }
+
+    /// Publishes what is on the disk of one zone, and replies. False: the zone is not served any more as it had been.
+    pub(super) fn serve(&mut self, group: u64, commit: Commit, is_few: bool) -> bool {
         let mut served = None;
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
@@ -80,7 +79,8 @@ impl Changer {
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.gone.entry(commit.zone.clone()).or_default();
                 // Durable, and not served: who asks for it would not find it.
-                return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
+                self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
+                return false;
             }
         }
         for (update, said) in commit.replies {
@@ -97,12 +97,14 @@ impl Changer {
                 told.done();
             }
         }
+        true
     }
 
     fn refused(&mut self, payloads: Vec<Payload>, why: &Refusal) {
         for payload in payloads {
             match payload {
                 Payload::Commit(commit) => self.take_back(commit),
+                Payload::Together(together) => self.take_back_together(*together),
                 Payload::Checked | Payload::AgeEnds(_) => {}
                 Payload::Gone(name) => {
                     self.gone.insert(name, false);

@@ -1,6 +1,8 @@
-//! PATCH of a zone: RRsets that are to change.
+//! RRsets that are to change: PATCH of a zone, POST of several zones' changes.
 
-use ::api::frame::{Answer, Asked, Done, Fault, Outcome, Piece, Sets, ZonesBuf};
+use ::api::frame::{
+    Answer, Asked, Done, FAULT_SETS_NONE, Fault, Outcome, Piece, Sets, Zone, Zones, ZonesBuf,
+};
 use ::api::json::{self, FAULTS_MAX, read, write};
 use ::api::path::id;
 use hyper::body::{Body as HttpBody, Bytes};
@@ -11,10 +13,10 @@ use wire::iana::rtype;
 
 use super::body::{BODY_OCTETS_MAX, DRY_OCTETS_MAX, Room, UNKNOWN_OCTETS_MAX, length, read as read_body};
 use super::head;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Undone};
 use super::reply::{Body, json_of, nothing};
 use super::request::Asker;
-use super::talk::{Answering, answer};
+use super::talk::answer;
 
 const OLD_SERIAL: HeaderName = HeaderName::from_static("x-pdns-old-serial");
 const NEW_SERIAL: HeaderName = HeaderName::from_static("x-pdns-new-serial");
@@ -40,18 +42,31 @@ where
     zones.push(zone, condition, &sets);
     // They are in what is asked.
     drop(sets);
-    let zones = zones.zones();
-    let sets = zones.iter().next().map(|zone| zone.sets).unwrap_or_default();
-    let (answering, first) = from.hear(&Asked::Change { repeat: None, is_dry, zones }).await?;
-    let heard = Heard::all(answering, first, sets, &mut room).await?;
-    match is_dry {
-        true => {
-            let mut response = json_of(StatusCode::OK, heard.dry);
-            response.body_mut().keep_room(room);
-            Ok(response)
-        }
-        false => Ok(heard.reply()),
+    let asking = Changing { zones: zones.zones(), is_dry, is_of_several: false };
+    let heard = asking.hear(from, &mut room).await?;
+    Ok(if is_dry { heard.reply_of_all(room) } else { heard.reply() })
+}
+
+/// Has RRsets of several zones change in one commit, or says what would.
+pub(super) async fn changes<B>(
+    from: &Asker<'_>,
+    headers: &HeaderMap,
+    body: B,
+) -> Result<Response<Body>, Refusal>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    // Who writes it here must not have all done without.
+    if head::condition(headers)?.is_some() {
+        return Err(Refusal::new(422, "`If-Match`: `if-match` is a field of each zone here").and_end());
     }
+    let (body, mut room) = take(from, headers, body).await?;
+    let read::Changes { is_dry, zones } = sets_of(from, &body, read::changes).await?;
+    drop(body);
+    let zones = zones.zones();
+    room.grow_for_sets(zones.octets().len())?;
+    let heard = Changing { zones, is_dry, is_of_several: true }.hear(from, &mut room).await?;
+    Ok(heard.reply_of_all(room))
 }
 
 /// The body of a request whose key is known, if it is a large one, and the room that it takes.
@@ -91,61 +106,108 @@ pub(super) async fn sets_of<T>(
     Ok(read(body, BODY_OCTETS_MAX)?)
 }
 
-/// What became of a change.
+/// What is to change.
+#[derive(Clone, Copy)]
+struct Changing<'z> {
+    zones: Zones<'z>,
+    is_dry: bool,
+    /// Whether what became of each zone is told, though it may be one.
+    is_of_several: bool,
+}
+
+/// What became of it.
 #[derive(Default)]
 struct Heard {
     serials: Option<(u32, u32)>,
     tag: Option<String>,
-    faults: Vec<String>,
-    /// What a dry run says.
-    dry: Vec<u8>,
+    faults: Vec<Faulty>,
+    /// What became of each zone, or would.
+    told: Vec<u8>,
 }
 
-impl Heard {
-    /// All that the server says. The error: the change is not made.
-    async fn all(
-        mut answering: Answering,
-        first: Box<[u8]>,
-        sets: Sets<'_>,
-        room: &mut Room,
-    ) -> Result<Heard, Refusal> {
-        let (mut heard, mut outcomes, mut frame) = (Heard::default(), write::Outcomes::default(), first);
+/// What is wrong, with which zone.
+struct Faulty {
+    zone: usize,
+    /// Whether it is about an RRset, which the words say.
+    is_of_set: bool,
+    words: String,
+}
+
+impl Changing<'_> {
+    /// Asks, and hears all that the server says. The error: the change is not made.
+    async fn hear(&self, from: &Asker<'_>, room: &mut Room) -> Result<Heard, Refusal> {
+        let Changing { zones, is_dry, .. } = *self;
+        let (mut answering, mut frame) = from.hear(&Asked::Change { repeat: None, is_dry, zones }).await?;
+        let (mut heard, mut outcomes) = (Heard::default(), write::Outcomes::default());
         loop {
             match answer(&frame) {
                 Answer::Piece(Piece::Outcomes(run)) => run.iter().for_each(|outcome: Outcome<'_>| {
                     heard.serials = Some((outcome.before, outcome.after));
                     heard.tag = outcome.tag.map(|tag| tag.to_string());
-                    outcomes.outcome(&outcome, &mut heard.dry);
+                    outcomes.outcome(&outcome, &mut heard.told);
                 }),
                 Answer::Piece(Piece::Sets(run)) => {
-                    run.iter().for_each(|set| outcomes.set(&set, &mut heard.dry))
+                    run.iter().for_each(|set| outcomes.set(&set, &mut heard.told))
                 }
                 Answer::Piece(Piece::Faults(run)) => {
                     let left = FAULTS_MAX.saturating_sub(heard.faults.len());
-                    heard.faults.extend(run.iter().take(left).map(|fault| words_of(&fault, sets)));
+                    heard.faults.extend(run.iter().take(left).map(|fault| self.faulty(&fault)));
                 }
-                Answer::Done(done) => return heard.end(outcomes, &done),
+                Answer::Done(done) if done.status >= 400 => return Err(self.refusal(&done, &heard.faults)),
+                Answer::Done(_) => {
+                    outcomes.end(&mut heard.told);
+                    return Ok(heard);
+                }
                 Answer::Piece(_) | Answer::More | Answer::Shown(_) => {}
             }
-            if heard.dry.len() > DRY_OCTETS_MAX {
-                return Err(Refusal::new(413, "too much would change to be shown"));
+            // What is done is told, whatever else is under way: of 256 zones it is bounded.
+            if is_dry {
+                if heard.told.len() > DRY_OCTETS_MAX {
+                    return Err(Refusal::new(413, "too much would change to be shown"));
+                }
+                // Room is counted as it is taken.
+                heard.told.shrink_to_fit();
+                room.grow(zones.octets().len() + heard.told.len())?;
             }
-            // Room is counted as it is taken.
-            heard.dry.shrink_to_fit();
-            room.grow(sets.octets().len() + heard.dry.len())?;
             answering.took_one();
             frame = answering.next().await.ok_or_else(Refusal::unknown)?;
         }
     }
 
-    fn end(mut self, outcomes: write::Outcomes, done: &Done<'_>) -> Result<Heard, Refusal> {
-        if done.status >= 400 {
-            return Err(Refusal::of(done).at(self.faults));
-        }
-        outcomes.end(&mut self.dry);
-        Ok(self)
+    fn faulty(&self, fault: &Fault<'_>) -> Faulty {
+        let zone = usize::from(fault.zone);
+        let sets = self.zones.iter().nth(zone).map(|zone| zone.sets).unwrap_or_default();
+        let is_of_set = fault.set != FAULT_SETS_NONE;
+        Faulty { zone, is_of_set, words: words_of(fault, sets) }
     }
 
+    fn refusal(&self, done: &Done<'_>, faults: &[Faulty]) -> Refusal {
+        let of_sets = |zone: Option<usize>| -> Vec<String> {
+            let is_it = |fault: &&Faulty| fault.is_of_set && zone.is_none_or(|zone| fault.zone == zone);
+            faults.iter().filter(is_it).map(|fault| fault.words.clone()).collect()
+        };
+        let refusal = Refusal::of(done).at(of_sets(None));
+        // Of one it is known which; of several where the server says it.
+        let is_one = self.zones.iter().nth(1).is_none() && !matches!(done.status, 401 | 429 | 500..);
+        if !self.is_of_several || (faults.is_empty() && !is_one) {
+            return refusal;
+        }
+        let undone = |(number, zone): (usize, Zone<'_>)| {
+            let own = faults.iter().find(|fault| fault.zone == number);
+            let status = if own.is_some() || is_one { done.status } else { DEPENDS };
+            let words = own.filter(|fault| !fault.is_of_set).map(|fault| fault.words.clone());
+            let words = words.unwrap_or_default();
+            Undone { zone: zone.name.to_owned(), status, words, faults: of_sets(Some(number)) }
+        };
+        refusal.of_zones(self.zones.iter().enumerate().map(undone).collect())
+    }
+}
+
+/// The status of a zone that is not changed as another one cannot be (RFC 4918 11.4).
+const DEPENDS: u16 = 424;
+
+impl Heard {
+    /// That it is done, where it is one zone's.
     fn reply(self) -> Response<Body> {
         let mut response = nothing();
         let headers = response.headers_mut();
@@ -156,6 +218,13 @@ impl Heard {
         if let Some(tag) = self.tag.and_then(|tag| HeaderValue::from_str(&tag).ok()) {
             headers.insert(ETAG, tag);
         }
+        response
+    }
+
+    /// What became of each zone, or would.
+    fn reply_of_all(self, room: Room) -> Response<Body> {
+        let mut response = json_of(StatusCode::OK, self.told);
+        response.body_mut().keep_room(room);
         response
     }
 }

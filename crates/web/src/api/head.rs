@@ -51,7 +51,6 @@ fn no_host(status: StatusCode) -> Refusal {
 /// What there is not yet: why.
 fn not_built(asked: &Request) -> Option<&'static str> {
     Some(match asked {
-        Request::Changes => "several zones in one request are not changed yet: PATCH each",
         Request::Explain => "rules are not explained over HTTP yet: `zonda ctl explain-update`",
         Request::History(_) | Request::Undo(..) => "there is no history over HTTP yet: `zonda journal`",
         Request::Keys => "keys are not told yet",
@@ -130,7 +129,11 @@ mod tests {
             ("GET", "/api/v1/servers/localhost/search-data?q=a", &[], 401),
             ("GET", "/api/v1/servers/localhost/search-data?q=a&max=0", &[], 422),
             ("GET", "/api/v1/servers/localhost/statistics", &[key], 200),
-            ("POST", "/api/zonda/v1/changes", &[], 501),
+            ("POST", "/api/zonda/v1/changes", &[], 401),
+            ("POST", "/api/zonda/v1/changes", &[key], 200),
+            ("POST", "/api/zonda/v1/changes?dry-run=true", &[key], 422),
+            ("GET", "/api/zonda/v1/changes", &[key], 405),
+            ("POST", "/api/zonda/v1/explain", &[], 501),
             ("OPTIONS", zone, &[], 405),
             ("GET", "/api/v2", &[], 404),
             ("GET", "http://evil.example/api", &[key], 421),

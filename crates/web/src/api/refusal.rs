@@ -7,6 +7,7 @@ use ::api::json::{self, write};
 use ::api::path;
 use hyper::header::{ALLOW, CONNECTION, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
+use wire::NameBuf;
 
 use super::reply::{Body, json_of};
 
@@ -17,6 +18,8 @@ pub(super) struct Refusal {
     words: Cow<'static, str>,
     /// At which RRsets, and what.
     faults: Vec<String>,
+    /// Of several zones of which none is changed, which is why.
+    zones: Vec<Undone>,
     /// After how many seconds the same may be asked again; 0: nothing is said of that.
     retry_after: u16,
     /// Methods that there are.
@@ -25,9 +28,19 @@ pub(super) struct Refusal {
     ends: bool,
 }
 
+/// A zone that is not changed, as [`write::Undone`] borrows it.
+#[derive(Debug)]
+pub(super) struct Undone {
+    pub(super) zone: NameBuf,
+    pub(super) status: u16,
+    pub(super) words: String,
+    pub(super) faults: Vec<String>,
+}
+
 impl Refusal {
     pub(super) fn new(status: u16, words: impl Into<Cow<'static, str>>) -> Refusal {
-        Refusal { status, words: words.into(), faults: Vec::new(), retry_after: 0, allow: None, ends: false }
+        let (words, faults, zones) = (words.into(), Vec::new(), Vec::new());
+        Refusal { status, words, faults, zones, retry_after: 0, allow: None, ends: false }
     }
 
     /// The same, and the connection ends.
@@ -45,6 +58,11 @@ impl Refusal {
         Refusal { faults, ..self }
     }
 
+    /// The same of changes of several zones: which of them is why.
+    pub(super) fn of_zones(self, zones: Vec<Undone>) -> Refusal {
+        Refusal { zones, ..self }
+    }
+
     /// What the server says at the end of an answer that has none.
     pub(super) fn of(done: &Done<'_>) -> Refusal {
         Refusal { retry_after: done.retry_after, ..Refusal::new(done.status, done.words.to_owned()) }
@@ -57,7 +75,16 @@ impl Refusal {
 
     pub(super) fn response(self) -> Response<Body> {
         let mut text = Vec::new();
-        write::error(&self.words, &self.faults, &mut text);
+        let zones = self.zones.iter().map(|Undone { zone, status, words, faults }| write::Undone {
+            zone,
+            status: *status,
+            words,
+            faults,
+        });
+        match self.zones.is_empty() {
+            true => write::error(&self.words, &self.faults, &mut text),
+            false => write::undone(&self.words, &self.faults, zones, &mut text),
+        }
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = json_of(status, text);
         let headers = response.headers_mut();

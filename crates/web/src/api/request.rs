@@ -67,6 +67,7 @@ where
     let headers = head_of.headers();
     match &asked {
         Request::Change { zone, is_dry } => return change::patch(&from, zone, *is_dry, headers, body).await,
+        Request::Changes => return change::changes(&from, headers, body).await,
         Request::Make { with_rrsets } => return make::post(&from, *with_rrsets, headers, body).await,
         Request::Set(zone) => return make::put(&from, zone, headers, body).await,
         _ => {}

@@ -1,7 +1,9 @@
 //! What became of zones.
 
+use wire::Name;
+
 use super::zone::Sets;
-use super::{close, flag, item, key, name, number, string};
+use super::{close, flag, item, key, name, number, open_error, string, texts};
 use crate::frame::{Outcome, Rule, Set};
 
 /// What became of zones, each with what comes and goes in a dry run, or what rules say: of `changes` and `explain`.
@@ -31,8 +33,10 @@ impl Outcomes {
         name(outcome.zone, out);
         flag("done", outcome.is_done, out);
         number("status", outcome.status, out);
-        number("old-serial", outcome.before, out);
-        number("new-serial", outcome.after, out);
+        if outcome.words.is_empty() {
+            number("old-serial", outcome.before, out);
+            number("new-serial", outcome.after, out);
+        }
         if let Some(tag) = outcome.tag {
             string("tag", &tag.to_string(), out);
         }
@@ -92,4 +96,43 @@ impl Outcomes {
         self.end_zone(out);
         close(self.count, "{\"zones\":[", "]}", out);
     }
+}
+
+/// A zone that is not changed, as none of those is that were to change with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Undone<'a> {
+    /// The zone.
+    pub zone: &'a Name,
+    /// The status of its part.
+    pub status: u16,
+    /// Why it cannot be changed; empty: it is not why, or some of its RRsets are.
+    pub words: &'a str,
+    /// At which RRsets, and what.
+    pub faults: &'a [String],
+}
+
+/// What is wrong with changes of several zones: as [`super::error`], and `zones`, of each whether it is why.
+pub fn undone<'a>(
+    words: &str,
+    faults: &[String],
+    zones: impl IntoIterator<Item = Undone<'a>>,
+    out: &mut Vec<u8>,
+) {
+    open_error(words, faults, out);
+    key("zones", out);
+    let mut count = 0;
+    for zone in zones {
+        item(&mut count, "[", out);
+        out.push(b'{');
+        key("name", out);
+        name(zone.zone, out);
+        flag("done", false, out);
+        number("status", zone.status, out);
+        if !zone.words.is_empty() {
+            string("error", zone.words, out);
+        }
+        texts("errors", zone.faults, out);
+        out.push(b'}');
+    }
+    close(count, "[", "]}", out);
 }

@@ -151,9 +151,9 @@ impl Server {
         let (sender, told) = channel();
         let done = AlterDone::new(move |result| sender.send(result).unwrap());
         let (key, since) = (Arc::clone(&self.key), std::time::Instant::now());
-        let alter = Alter { zone: name(zone), ask: octets.into(), key, keys: 0, since, done };
+        let alter = Alter { zones: [name(zone)].into(), ask: octets.into(), key, keys: 0, since, done };
         self.controller.dynamic.alter(alter);
-        told.recv().unwrap()
+        told.recv().unwrap().map(|mut outcomes| outcomes.remove(0).unwrap())
     }
 
     /// The serial and the last octet of the address of `www` as served.

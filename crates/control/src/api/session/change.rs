@@ -1,4 +1,4 @@
-//! What became of a zone, or would, as pieces.
+//! What became of zones, or would, as pieces.
 
 use std::collections::VecDeque;
 
@@ -13,20 +13,47 @@ use crate::dynamic;
 /// Octets around the owner and the first record of a set.
 const SET_HEAD_OCTETS: usize = 2 + 1 + 4 + 2 + 2;
 
-/// What became of a zone, and what would change in it.
-pub(super) fn pieces_of(number: u32, zone: &NameBuf, outcome: &dynamic::Outcome) -> VecDeque<Vec<u8>> {
-    let dynamic::Outcome { before, after, tag, would } = outcome;
-    let status = if would.is_some() { 200 } else { 204 };
-    let mut octets = Vec::new();
-    let is_done = would.is_none();
-    Outcome { zone, is_done, status, before: *before, after: *after, tag: *tag, words: "" }
-        .write(&mut octets);
-    let mut pieces: VecDeque<Vec<u8>> =
-        Run::read(&octets).and_then(|run| frame(number, Piece::Outcomes(run))).into_iter().collect();
-    if let Some(change) = would {
-        put_change(number, change, &mut pieces);
+/// What is said of a zone that was changed, and is there no more.
+const REMOVED: &str = "the zone was removed as it was changed";
+
+/// What became of zones, as many of them in a piece as fit; and what would change in each, behind it.
+pub(super) fn pieces_of(
+    number: u32,
+    zones: &[NameBuf],
+    is_dry: bool,
+    outcomes: &[Option<dynamic::Outcome>],
+) -> VecDeque<Vec<u8>> {
+    let (mut pieces, mut octets) = (VecDeque::new(), Vec::new());
+    let flush = |octets: &mut Vec<u8>, pieces: &mut VecDeque<Vec<u8>>| {
+        pieces.extend(Run::read(octets).and_then(|run| frame(number, Piece::Outcomes(run))));
+        octets.clear();
+    };
+    for (zone, outcome) in zones.iter().zip(outcomes) {
+        let mut one = Vec::new();
+        of_zone(zone, is_dry, outcome.as_ref()).write(&mut one);
+        if octets.len() + one.len() > REST_OCTETS_MAX {
+            flush(&mut octets, &mut pieces);
+        }
+        octets.extend_from_slice(&one);
+        if let Some(change) = outcome.as_ref().and_then(|outcome| outcome.would.as_ref()) {
+            flush(&mut octets, &mut pieces);
+            put_change(number, change, &mut pieces);
+        }
+    }
+    if !octets.is_empty() {
+        flush(&mut octets, &mut pieces);
     }
     pieces
+}
+
+fn of_zone<'a>(zone: &'a Name, is_dry: bool, outcome: Option<&dynamic::Outcome>) -> Outcome<'a> {
+    match outcome {
+        Some(dynamic::Outcome { before, after, tag, .. }) => {
+            let status = if is_dry { 200 } else { 204 };
+            Outcome { zone, is_done: !is_dry, status, before: *before, after: *after, tag: *tag, words: "" }
+        }
+        None => Outcome { zone, is_done: false, status: 404, before: 0, after: 0, tag: None, words: REMOVED },
+    }
 }
 
 /// Records that go, then those that come, without SOA records that differ by their serial alone.

@@ -1,6 +1,7 @@
 //! What other threads have to tell of asks.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use api::frame::{Ask, Done, Item, Piece, Run};
@@ -10,7 +11,7 @@ use super::change::pieces_of;
 use super::{ATTEMPTS_MAX, Around, Entry, Session, State, full, not_now, wall};
 use crate::api::Keys;
 use crate::api::inbox::Event;
-use crate::api::judge::{NO_KEY, No};
+use crate::api::judge::{At, NO_KEY, No};
 use crate::api::look::{Listed, Look, NotPinned, Pinned};
 use crate::api::make::Worked;
 use crate::api::reading::{Reading, frame, row, rows_frame};
@@ -49,8 +50,7 @@ impl Session {
     fn look_at_keys(&mut self, around: &Around, keys: &Keys) {
         let now = wall();
         let is_gone = |entry: &Entry| {
-            let is_told =
-                !matches!(entry.state, State::Changing { .. } | State::Long(..) | State::Ready(_, 201 | 204));
+            let is_told = !entry.is_done && !matches!(entry.state, State::Changing { .. } | State::Long(..));
             is_told && !entry.is_silent && entry.key.as_ref().is_some_and(|key| keys.same(key, now).is_none())
         };
         let gone: Vec<u32> =
@@ -73,13 +73,27 @@ impl Session {
         }
     }
 
-    fn altered(&mut self, around: &Around, keys: &Keys, number: u32, result: Result<Outcome, NotAltered>) {
-        if let (Ok(outcome), Some(entry)) = (&result, self.asks.get_mut(&number)) {
-            entry.about.iter_mut().for_each(|about| about.serials = Some((outcome.before, outcome.after)));
+    fn altered(
+        &mut self,
+        around: &Around,
+        keys: &Keys,
+        number: u32,
+        result: Result<Vec<Option<Outcome>>, NotAltered>,
+    ) {
+        if let (Ok(outcomes), Some(entry)) = (&result, self.asks.get_mut(&number)) {
+            let serials =
+                |outcome: &Option<Outcome>| outcome.as_ref().map(|outcome| (outcome.before, outcome.after));
+            entry.about.iter_mut().for_each(|about| about.serials = outcomes.iter().map(serials).collect());
         }
-        self.changed(around, keys, number, result, |number, zone, is_dry, outcome| {
-            tracing::debug!(zone = %zone, "zone {zone}: changed over the API, {} to {}", outcome.before, outcome.after);
-            (pieces_of(number, zone, outcome), if is_dry { 200 } else { 204 })
+        self.changed(around, keys, number, result, |number, zones, is_dry, outcomes| {
+            for (zone, outcome) in zones.iter().zip(outcomes) {
+                if let Some(Outcome { before, after, .. }) = outcome {
+                    tracing::debug!(zone = %zone, "zone {zone}: changed over the API, {before} to {after}");
+                }
+            }
+            // What became of several has to be told.
+            let status = if is_dry || zones.len() > 1 { 200 } else { 204 };
+            (pieces_of(number, zones, is_dry, outcomes), status)
         });
     }
 
@@ -87,13 +101,13 @@ impl Session {
         if let (Ok(Worked::Made(serial, _)), Some(entry)) = (&result, self.asks.get_mut(&number)) {
             entry.about.iter_mut().for_each(|about| about.serial = Some(*serial));
         }
-        self.changed(around, keys, number, result, |number, zone, _, worked| match worked {
-            Worked::Made(serial, made) => {
+        self.changed(around, keys, number, result, |number, zones, _, worked| match (worked, zones) {
+            (Worked::Made(serial, made), [zone]) => {
                 let mut octets = Vec::new();
                 row(zone, *serial, (false, false), Some(made), None).write(&mut octets);
                 (rows_frame(number, &octets).into_iter().collect(), 201)
             }
-            Worked::Done => (VecDeque::new(), 204),
+            _ => (VecDeque::new(), 204),
         });
     }
 
@@ -104,17 +118,18 @@ impl Session {
         keys: &Keys,
         number: u32,
         result: Result<T, NotAltered>,
-        told: impl FnOnce(u32, &NameBuf, bool, &T) -> (VecDeque<Vec<u8>>, u16),
+        told: impl FnOnce(u32, &[NameBuf], bool, &T) -> (VecDeque<Vec<u8>>, u16),
     ) {
-        let Some(Entry { state: State::Changing { zone, ask, is_dry, attempts }, is_silent, .. }) =
+        let Some(Entry { state: State::Changing { zones, ask, is_dry, attempts }, is_silent, .. }) =
             self.asks.get(&number)
         else {
             return;
         };
+        let (zones, is_dry) = (Arc::clone(zones), *is_dry);
         if *is_silent && !matches!(result, Err(NotAltered::OtherKeys)) {
             // What is written down of a change that nobody hears of.
             let (status, words) = match &result {
-                Ok(done) => (told(number, zone, *is_dry, done).1, ""),
+                Ok(done) => (told(number, &zones, is_dry, done).1, ""),
                 Err(NotAltered::Said { status, words, .. }) => (*status, words.as_str()),
                 Err(NotAltered::OtherKeys | NotAltered::NotNow) => (503, "not now"),
             };
@@ -123,11 +138,11 @@ impl Session {
         }
         match result {
             Ok(done) => {
-                let (pieces, status) = told(number, zone, *is_dry, &done);
+                let (pieces, status) = told(number, &zones, is_dry, &done);
                 // It is done, whether its process waits to hear of it or not.
                 self.audit(around, number, status, "");
                 if let Some(entry) = self.asks.get_mut(&number) {
-                    entry.state = State::Ready(pieces, status);
+                    (entry.state, entry.is_done) = (State::Ready(pieces, status), !is_dry);
                     self.turns.push_back(number);
                 }
             }
@@ -138,18 +153,14 @@ impl Session {
                 }
             }
             Err(NotAltered::OtherKeys | NotAltered::NotNow) => self.refuse(around, number, &not_now()),
-            Err(NotAltered::Said { status, words, set }) => {
-                let no = match set {
-                    Some(set) => {
-                        let general = if status == 403 {
-                            "some RRsets are not for this key to change"
-                        } else {
-                            "some RRsets cannot be so"
-                        };
-                        No { faults: vec![(set, words)], ..No::new(status, general) }
-                    }
-                    None => No::new(status, words),
+            Err(NotAltered::Said { status, words, zone, set }) => {
+                let general = match set {
+                    None => words.clone(),
+                    Some(_) if status == 403 => "some RRsets are not for this key to change".to_owned(),
+                    Some(_) => "some RRsets cannot be so".to_owned(),
                 };
+                let no = No { faults: vec![(At { zone, set }, words)], ..No::new(status, general) };
+                let no = if set.is_none() { no.of_some(&zones) } else { no };
                 self.refuse(around, number, &no);
             }
         }

@@ -140,8 +140,8 @@ fn what_the_changer_says_is_told() {
         bed.say(number, &Said::Credit(4)).unwrap();
     };
     let of = |ask| Of { session: 1, ask };
-    let became = || Ok(Became { before: 1, after: 2, tag: None, would: None });
-    let said = |status, set| Err(NotAltered::Said { status, words: "no".into(), set });
+    let became = || Ok(vec![Some(Became { before: 1, after: 2, tag: None, would: None })]);
+    let said = |status, set| Err(NotAltered::Said { status, words: "no".into(), zone: 0, set });
     (1..=6).for_each(|number| ask(&mut bed, number));
     let results = [became(), said(403, Some(0)), said(412, None), Err(NotAltered::NotNow)];
     for (result, number) in results.into_iter().zip(1..) {
@@ -159,6 +159,56 @@ fn what_the_changer_says_is_told() {
     assert_eq!(bed.told(), ["5 401"]);
 }
 
+/// Each zone is told of: all in one piece, but for what a dry run says behind each; and which is why nothing is done.
+#[test]
+fn what_becomes_of_several_zones_is_told() {
+    let mut bed = Bed::new();
+    let mut zones = change("a.x.", "w.a.x.");
+    zones.push(&name("b.x."), Condition::None, &SetsBuf::default());
+    let ask = |bed: &mut Bed, number, is_dry| {
+        bed.ask(number, Asked::Change { repeat: None, is_dry, zones: zones.zones() }).unwrap();
+        bed.say(number, &Said::Credit(4)).unwrap();
+    };
+    let of = |ask| Of { session: 1, ask };
+    let became = |would| Some(Became { before: 1, after: 2, tag: None, would });
+    (1..=3).for_each(|number| ask(&mut bed, number, false));
+    let refused = NotAltered::Said { status: 412, words: "no".into(), zone: 1, set: None };
+    let results = [Ok(vec![became(None), became(None)]), Err(refused), Ok(vec![became(None), None])];
+    for (number, result) in (1..).zip(results) {
+        bed.session.take(&bed.around, &bed.keys, Event::Altered(of(number), result));
+    }
+    assert_eq!(bed.told(), ["2 faults", "2 412", "1 outcome", "3 outcome", "1 200", "3 200"]);
+    ask(&mut bed, 4, true);
+    let mut records = [zone::Records::default(), zone::Records::default()];
+    for (serial, records) in records.iter_mut().enumerate() {
+        records.push(
+            &name("a.x."),
+            rtype::SOA,
+            60,
+            &[0, 0, 0, 0, 0, serial as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        );
+        records.push(&name("w.a.x."), rtype::A, 60, &[10, 0, 0, serial as u8]);
+    }
+    let [removed, added] = records;
+    let would = zone::Change::new(removed, added).unwrap();
+    let outcomes = vec![became(Some(would)), became(None)];
+    bed.session.take(&bed.around, &bed.keys, Event::Altered(of(4), Ok(outcomes)));
+    assert_eq!(bed.told(), ["4 outcome", "4 sets", "4 outcome", "4 200"]);
+    // Before anything is looked at: one that is not for the key.
+    let mut outside = change("a.x.", "w.a.x.");
+    outside.push(&name("y."), Condition::None, &SetsBuf::default());
+    bed.ask(5, Asked::Change { repeat: None, is_dry: false, zones: outside.zones() }).unwrap();
+    assert_eq!(bed.told(), ["5 faults", "5 404"]);
+    // What is done is told though its key is none any more; what would be is not.
+    ask(&mut bed, 6, false);
+    ask(&mut bed, 7, true);
+    bed.session.take(&bed.around, &bed.keys, Event::Altered(of(6), Ok(vec![became(None), became(None)])));
+    bed.session.take(&bed.around, &bed.keys, Event::Altered(of(7), Ok(vec![became(None), became(None)])));
+    bed.keys = Keys::default();
+    bed.session.take(&bed.around, &bed.keys, Event::Keys(Arc::default()));
+    assert_eq!(bed.told(), ["7 401", "6 outcome", "6 200"]);
+}
+
 /// What is done is written down though nobody reads that it is.
 #[test]
 fn a_change_whose_client_leaves_has_its_line() {
@@ -168,7 +218,7 @@ fn a_change_whose_client_leaves_has_its_line() {
     bed.around.audit = Audit::of(&Settings::parse(Path::new("f"), &text).unwrap());
     let zones = change("a.x.", "w.a.x.");
     bed.ask(1, Asked::Change { repeat: None, is_dry: false, zones: zones.zones() }).unwrap();
-    let became = Became { before: 1, after: 2, tag: None, would: None };
+    let became = vec![Some(Became { before: 1, after: 2, tag: None, would: None })];
     bed.session.take(&bed.around, &bed.keys, Event::Altered(Of { session: 1, ask: 1 }, Ok(became)));
     bed.say(1, &Said::Stop).unwrap();
     bed.around.audit.close();

@@ -9,12 +9,15 @@ use std::sync::Arc;
 
 use journal::disk::simulated::{Faults, Simulated};
 use journal::disk::{Disk, File, System};
+use sync::Mutex;
 
 /// See the module. What is above its folder is not simulated. Clones are the same disk.
 #[derive(Clone)]
 pub(crate) struct Mirrored {
     simulated: Simulated,
     folder: PathBuf,
+    /// Held by who stores a pack, as it gets its name.
+    storing: Arc<Mutex<()>>,
 }
 
 /// A file on both.
@@ -27,7 +30,8 @@ impl Mirrored {
     /// A disk with the files of a folder and those below it, all of which are synced.
     pub(crate) fn of(folder: &Path, seed: u64, faults: Faults) -> io::Result<Mirrored> {
         let simulated = Simulated::new(seed);
-        let disk = Mirrored { simulated, folder: folder.to_owned() };
+        let storing = Arc::new(Mutex::named("packs that are stored", ()));
+        let disk = Mirrored { simulated, folder: folder.to_owned(), storing };
         disk.take(folder)?;
         disk.simulated.set_faults(faults);
         Ok(disk)
@@ -56,6 +60,21 @@ impl Mirrored {
     /// See [`Simulated::fail_after`].
     pub(crate) fn fail_after(&self, calls: usize) {
         self.simulated.fail_after(calls);
+    }
+
+    /// See [`Simulated::set_faults`].
+    pub(crate) fn set_faults(&self, faults: Faults) {
+        self.simulated.set_faults(faults);
+    }
+
+    /// Has no octet more fit on it than there are; or as many as may be.
+    pub(crate) fn fill(&self, is_full: bool) {
+        self.simulated.set_room(if is_full { self.simulated.used() } else { usize::MAX });
+    }
+
+    /// Has packs not get their names as long as what this gives is there: who stores one waits.
+    pub(crate) fn hold_packs(&self) -> impl Sized + '_ {
+        self.storing.lock()
     }
 
     /// Whether the power has failed.
@@ -111,6 +130,8 @@ impl Disk for Mirrored {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _storing =
+            to.extension().is_some_and(|extension| extension == "zpack").then(|| self.storing.lock());
         self.simulated.rename(self.name(from), self.name(to))?;
         System.rename(from, to)
     }
