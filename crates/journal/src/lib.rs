@@ -33,5 +33,5 @@ pub use anchor::Anchor;
 pub use commit::{Committer, Outcome, Refusal};
 pub use history::History;
 pub use log::{Log, Recovery};
-pub use record::{Body, Entry, Record};
+pub use record::{Asked, Body, Entry, Record};
 pub use sum::Identity;

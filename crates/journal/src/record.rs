@@ -11,6 +11,7 @@
 //! 5 checked      time u64, seconds until it expires u32
 //! 6 damaged      octets u32, what is wrong in words; none: not any more
 //! 7 at rest      number u64, checksum u64: as 3, and the log has nothing more of it
+//! 8 asked        API key, key of repeats, request: 16 octets each; status u16, zones u16
 //! ```
 
 use wire::Name;
@@ -21,6 +22,10 @@ use crate::octets::{Reader, put};
 const HEAD_OCTETS: usize = 32;
 /// The kind of [`Body::Checked`].
 const KIND_CHECKED: u8 = 5;
+/// The kind of [`Body::Asked`].
+const KIND_ASKED: u8 = 8;
+/// Octets of each hash of [`Asked`].
+pub const ASKED_HASH_OCTETS: usize = 16;
 /// Records begin at multiples of this.
 const ALIGNMENT: usize = 8;
 /// Most octets of a record: four segments, which a log of the usual size has free. What is larger comes as a pack.
@@ -63,6 +68,30 @@ pub enum Body<'r> {
         /// Seconds from then until it expires.
         expiry: u32,
     },
+    /// The zone's part of a request that its client may make again: serials are what is told of it then. It stands in the group of what changed, behind all that does.
+    Asked(Asked),
+}
+
+/// A request that was carried out, by which it is known when it comes again. Hashes are their writer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Of the key of the API.
+    pub key: [u8; ASKED_HASH_OCTETS],
+    /// Of what the client calls the request.
+    pub repeat: [u8; ASKED_HASH_OCTETS],
+    /// Of what was asked for.
+    pub request: [u8; ASKED_HASH_OCTETS],
+    /// The status that was told.
+    pub status: u16,
+    /// Zones that it was of: as many such records there are.
+    pub zones: u16,
+}
+
+impl Body<'_> {
+    /// Whether it says anything of the zone's data. What does not is neither named again nor the zone's last record, and its loss is no harm to them.
+    pub fn is_change(&self) -> bool {
+        !matches!(self, Body::Checked { .. } | Body::Asked(_))
+    }
 }
 
 /// A record as it was read.
@@ -112,6 +141,11 @@ impl<'r> Record<'r> {
                 Body::Damaged(reader.take(octets)?)
             }
             7 => Body::AtRest { number: reader.u64()?, checksum: reader.u64()? },
+            KIND_ASKED => {
+                let mut hash = || reader.take(ASKED_HASH_OCTETS)?.try_into().ok();
+                let (key, repeat, request) = (hash()?, hash()?, hash()?);
+                Body::Asked(Asked { key, repeat, request, status: reader.u16()?, zones: reader.u16()? })
+            }
             _ => return None,
         };
         if reader.rest().len() >= ALIGNMENT {
@@ -185,6 +219,11 @@ impl Entry {
                 numbers.extend(expiry.to_le_bytes());
                 (KIND_CHECKED, [&[], &[]])
             }
+            Body::Asked(Asked { key, repeat, request, status, zones }) => {
+                numbers.extend([key, repeat, request].as_flattened());
+                numbers.extend([status.to_le_bytes(), zones.to_le_bytes()].as_flattened());
+                (KIND_ASKED, [&[], &[]])
+            }
         };
         let name = zone.octets();
         let parts_octets: usize = parts.iter().map(|part| part.len()).sum();
@@ -211,9 +250,14 @@ impl Entry {
         Record::read(&self.octets).expect("made by `new`").0
     }
 
-    /// Whether it changes the zone: one that says only when it was checked does not, and its loss is no harm.
+    /// See [`Body::is_change`].
     pub(crate) fn is_change(&self) -> bool {
-        self.octets[4] != KIND_CHECKED
+        !matches!(self.octets[4], KIND_CHECKED | KIND_ASKED)
+    }
+
+    /// Whether it stands behind all others of its group: programs that do not know its kind read no further there.
+    pub(crate) fn is_last(&self) -> bool {
+        self.octets[4] == KIND_ASKED
     }
 
     /// Octets that it takes in the log.
@@ -246,6 +290,7 @@ mod tests {
             Body::Removed,
             Body::Damaged(b"why"),
             Body::Checked { time: 12, expiry: 34 },
+            Body::Asked(Asked { key: [1; 16], repeat: [2; 16], request: [3; 16], status: 204, zones: 256 }),
         ] {
             let entry = Entry::new(&zone, 1, u32::MAX, 1_800_000_000, body).expect("small");
             let mut octets = Vec::new();
@@ -278,7 +323,7 @@ mod tests {
             let _ = Record::read(&octets);
             if octets.len() >= 8 {
                 put(&mut octets, 0, &(length / 8 * 8).to_le_bytes());
-                octets[4] %= 8;
+                octets[4] %= 9;
                 let _ = Record::read(&octets);
             }
         }

@@ -15,7 +15,7 @@ use crate::checkpoint::Checkpoint;
 use crate::disk::Disk;
 use crate::history::History;
 use crate::log::{OpenError, Options, Recovery};
-use crate::record::{Body, Record};
+use crate::record::{Asked, Body, Record};
 
 /// The folder of the history.
 pub const HISTORY_FOLDER: &str = "history";
@@ -47,6 +47,10 @@ fn describe(record: &Record<'_>) -> String {
         Body::Damaged(b"") => "what was lost of it is given up".to_owned(),
         Body::Damaged(fault) => format!("damaged: {}", String::from_utf8_lossy(fault)),
         Body::Checked { time, expiry } => format!("current at {time}, expires {expiry} s later"),
+        Body::Asked(Asked { zones, .. }) => {
+            let together = if zones == 1 { String::new() } else { format!(", one of {zones} zones") };
+            format!("serial {serial_before} to {serial_after} by a request with an Idempotency-Key{together}")
+        }
     };
     format!("{zone} at {time}: {what}")
 }

@@ -95,15 +95,15 @@ impl Beginnings {
             },
             (Body::Damaged(_), Some(zone)) => zone.broken = number,
             (Body::Removed, _) => drop(self.zones.remove(&name)),
-            (Body::Difference { .. } | Body::Damaged(_) | Body::Checked { .. }, _) => {}
+            (Body::Difference { .. } | Body::Damaged(_) | Body::Checked { .. } | Body::Asked(_), _) => {}
         }
         false
     }
 
     /// Whether record `number`, from 1 on, is before what its zone begins with.
     pub(super) fn is_past(&self, number: u64, record: &Record<'_>) -> bool {
-        let is_of_data = !matches!(record.body, Body::Checked { .. });
-        is_of_data && self.zones.get(&*record.zone.to_lowercase()).is_some_and(|zone| number < zone.number)
+        record.body.is_change()
+            && self.zones.get(&*record.zone.to_lowercase()).is_some_and(|zone| number < zone.number)
     }
 
     /// The record that a zone begins with and the pack that this names, where all changes since follow each other.

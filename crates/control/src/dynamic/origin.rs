@@ -54,7 +54,7 @@ impl Sums {
     pub(super) fn next(&mut self, zone: &NameBuf, record: &Record<'_>) -> Option<u64> {
         let (before, after) = (record.serial_before, record.serial_after);
         if !matches!(record.body, Body::Difference { .. }) {
-            if !matches!(record.body, Body::Checked { .. }) && !self.0.is_empty() {
+            if record.body.is_change() && !self.0.is_empty() {
                 self.0.remove(zone);
             }
             return None;

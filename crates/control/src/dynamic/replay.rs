@@ -180,6 +180,7 @@ impl<'c> Replay<'c> {
                 }
                 return;
             }
+            Body::Asked(_) => return,
         }
         self.last.insert(name, group);
     }

@@ -46,8 +46,12 @@ impl<T> Group<T> {
         Group { notes: Vec::new(), waiting: Vec::new(), urgency: Urgency::Ordinary }
     }
 
+    /// In their order, but for those that stand behind all others.
     pub(super) fn entries(&self) -> Vec<&Entry> {
-        self.notes.iter().chain(&self.waiting).flat_map(|waiting| &waiting.entries).map(Arc::as_ref).collect()
+        let all = self.notes.iter().chain(&self.waiting).flat_map(|waiting| &waiting.entries);
+        let mut entries: Vec<&Entry> = all.map(Arc::as_ref).collect();
+        entries.sort_by_key(|entry| entry.is_last());
+        entries
     }
 
     pub(super) fn into_payloads(self) -> Vec<T> {

@@ -111,7 +111,7 @@ impl History {
         let Body::Difference { removed, added } = record.body else {
             // Said again, it is the end of what was before it.
             let is_behind = next.is_again && files.last().is_some_and(|last| last.group >= next.group);
-            if !matches!(record.body, Body::Checked { .. }) && !is_behind {
+            if record.body.is_change() && !is_behind {
                 self.end(&mut files)?;
             }
             return Ok(files);

@@ -117,7 +117,7 @@ pub(super) fn collect(
         let Some(entry) = entry else { return Ok(None) };
         let record = entry.record();
         match record.body {
-            Body::Checked { .. } => continue,
+            Body::Checked { .. } | Body::Asked(_) => continue,
             Body::Difference { removed, added } if record.serial_after == wanted => {
                 versions.octets += (removed.len() + added.len()) as u64;
                 (wanted, oldest) = (record.serial_before, group);

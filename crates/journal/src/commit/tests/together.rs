@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::disk::Disk;
+use crate::record::{Asked, Body};
 
 /// Records of zones 10, 11 and so on, so long each.
 fn of_zones(zones: usize, octets: usize) -> Vec<Arc<Entry>> {
@@ -111,6 +112,26 @@ fn no_group_parts_them() {
     assert_eq!(ear.take(), [Told::Committed(vec![1]), Told::Committed(vec![2, 3])]);
     let groups: Vec<u64> = records(&recover(&disk.kill())).iter().map(|record| record.0).collect();
     assert!(groups[0] < groups[1] && groups[1..].iter().all(|group| *group == groups[1]), "{groups:?}");
+}
+
+/// What a client may ask for again stands behind all that changes, whosever it is: a program that does not know it reads all of that. It is no record of its zone's data.
+#[test]
+fn what_was_asked_stands_last() {
+    let disk = Simulated::new(1);
+    let (committer, _) = committer(&disk);
+    let body = Body::Asked(Asked { key: [1; 16], repeat: [2; 16], request: [3; 16], status: 204, zones: 2 });
+    let asked = Entry::new(&crate::log::tests::name(1), 1, 2, 9, body).expect("small");
+    let first = entry(1, 1, 2, b"x");
+    queue_together(&committer, vec![Arc::new(asked), Arc::new(first)], 1).expect("room");
+    let last = Arc::new(entry(1, 2, 3, b"x"));
+    let _ = committer.enqueue(committer.generation(), Some(last), 2).expect("room");
+    committer.run();
+    let mut kinds = Vec::new();
+    let mut visit = |_, record: &crate::Record<'_>| {
+        kinds.push((record.body.is_change(), record.serial_after, record.group_before > 0));
+    };
+    open(&disk.kill(), Start::default()).replay(&mut visit).expect("readable");
+    assert_eq!(kinds, [(true, 2, false), (true, 3, true), (false, 2, false)]);
 }
 
 #[test]

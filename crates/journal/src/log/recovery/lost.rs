@@ -9,7 +9,7 @@ use wire::Name;
 
 use super::Recovery;
 use crate::log::format::ZONES_NAMED_MAX;
-use crate::record::{Body, Record};
+use crate::record::Record;
 use crate::sum::Key;
 
 /// A place in the log, for messages.
@@ -69,7 +69,7 @@ impl Recovery {
             for (record, _) in Record::all(body.records) {
                 // What is not the first of its zone in a group says so.
                 let is_first = record.group_before != last;
-                if matches!(record.body, Body::Checked { .. }) || !is_first {
+                if !record.body.is_change() || !is_first {
                     continue;
                 }
                 let zone = key.zone(record.zone);
