@@ -171,7 +171,7 @@ fn one_that_cannot_be_changed_has_none_changed() {
     assert_eq!(status("wrong", CHANGES, "", &body), 401);
     assert_eq!(status(&bed.reader, CHANGES, "", &body), 403);
     assert_eq!(status(acme, CHANGES, "If-Match: *\r\n", &body), 422);
-    assert_eq!(status(acme, CHANGES, "Idempotency-Key: a\r\n", &body), 501);
+    assert_eq!(status(acme, CHANGES, "Idempotency-Key: a b\r\n", &body), 422);
     assert_eq!(status(acme, &format!("{CHANGES}?dry-run=true"), "", &body), 422);
     for (wrong, expected) in [
         ("{", 400),
@@ -190,6 +190,46 @@ fn one_that_cannot_be_changed_has_none_changed() {
         (0..600).map(|number| replace(&format!("n{number}.b.test."), "192.0.2.1")).collect();
     assert_eq!(post(&fixture, acme, &[zone("a.test.", &sets), zone("b.test.", &other)]).status, 413);
     assert_eq!([fixture.serial("a.test."), fixture.serial("b.test.")], [1, 1]);
+}
+
+/// A client that did not hear what came of its request asks again: it is told, and nothing is done twice, by this server or the next.
+#[test]
+fn the_same_request_again() {
+    let bed = Bed::new();
+    let fixture = bed.start();
+    let acme = &*bed.acme;
+    let named = |fixture: &Fixture<'_>, name: &str, zones: &[Value]| {
+        let body = json!({ "zones": zones }).to_string();
+        fixture.ask("POST", CHANGES, acme, &format!("Idempotency-Key: {name}\r\n"), &body).expect("a reply")
+    };
+    let patch = |fixture: &Fixture<'_>, name: &str, address: &str| {
+        let headers = format!("Idempotency-Key: {name}\r\n");
+        fixture.patch("a.test.", acme, &headers, &[rrset("p.a.test.", "A", "EXTEND", 60, &[address])])
+    };
+    let first = named(&fixture, "one", &both("192.0.2.1"));
+    assert_eq!((first.status, fixture.serial("a.test.")), (200, 2), "{first:?}");
+    let patched = patch(&fixture, "two", "192.0.2.2");
+    assert_eq!((patched.status, patched.serial("x-pdns-new-serial")), (204, 3));
+    let again = |fixture: &Fixture<'_>| {
+        assert_eq!(named(fixture, "one", &both("192.0.2.1")).json(), first.json());
+        let again = patch(fixture, "two", "192.0.2.2");
+        let serials = ["x-pdns-old-serial", "x-pdns-new-serial"].map(|name| again.serial(name));
+        assert_eq!((again.status, serials), (204, [2, 3]));
+        assert_eq!([fixture.serial("a.test."), fixture.serial("b.test.")], [3, 2]);
+    };
+    again(&fixture);
+    // Another request needs another name, whichever it is of.
+    let other = named(&fixture, "one", &both("192.0.2.9"));
+    assert!(other.status == 422 && other.text.contains("another request"), "{other:?}");
+    assert_eq!(patch(&fixture, "one", "192.0.2.9").status, 422);
+    again(&fixture);
+    let fixture = fixture.kill_and_start_again();
+    again(&fixture);
+    // Made zones have no such names yet.
+    let zones = format!("{}/zones", super::SERVER);
+    let made = json!({"name": "x.made.test.", "kind": "Native", "nameservers": [], "rrsets": []}).to_string();
+    let made = fixture.ask("POST", &zones, &bed.maker, "Idempotency-Key: one\r\n", &made).expect("a reply");
+    assert_eq!(made.status, 501);
 }
 
 /// A line each, with all zones; and one in the numbers.

@@ -141,7 +141,7 @@ fn lengths(at: &str, key: &str) -> Vec<Case> {
                 + "{\"rrsets\":[]}",
             &[422],
         ),
-        case(of("Idempotency-Key: a\r\nContent-Length: 13\r\n") + "{\"rrsets\":[]}", &[501]),
+        case(of("Idempotency-Key: a b\r\nContent-Length: 13\r\n") + "{\"rrsets\":[]}", &[422]),
         // Strangers are not read beyond 64 KiB.
         case(of("").replace(key, "wrong").replace("\r\n\r\n", "\r\nContent-Length: 1000000\r\n\r\n"), &[401]),
     ]

@@ -53,6 +53,8 @@ pub(super) struct About {
     sets: Vec<String>,
     more: usize,
     is_dry: bool,
+    /// Its key of repeats.
+    repeat: Option<String>,
     since: Instant,
     /// Of each zone before and after, once that is known; of one that was removed meanwhile there are none.
     pub(super) serials: Vec<Option<(u32, u32)>>,
@@ -109,9 +111,13 @@ impl About {
                 }
             }
         }
+        let repeat = match &ask.asked {
+            Asked::Change { repeat, .. } => repeat.map(str::to_owned),
+            _ => None,
+        };
         let (key, since) = (key.settings.name.clone(), Instant::now());
         let (address, serials, serial) = (ask.address, Vec::new(), None);
-        Some(About { key, address, method, zones, sets, more, is_dry, since, serials, serial })
+        Some(About { key, address, method, zones, sets, more, is_dry, repeat, since, serials, serial })
     }
 
     fn line(&self, status: u16, words: &str) -> Value {
@@ -143,6 +149,9 @@ impl About {
         }
         if self.is_dry {
             put("dry", json!(true));
+        }
+        if let Some(repeat) = &self.repeat {
+            put("repeat", json!(repeat));
         }
         if let (Some(serial), true) = (self.serial, status < 300) {
             put("serial", json!(serial));

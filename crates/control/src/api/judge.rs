@@ -11,6 +11,7 @@ use wire::{NameBuf, SortKey};
 use super::reading::Wanted;
 use super::words::{NO_ZONE, altered};
 use super::{Key, Keys};
+use crate::dynamic::Repeat;
 
 /// RRsets that are worked out by the changer itself: more would hold up all zones.
 pub(super) const SETS_MAX: usize = 1024;
@@ -36,7 +37,7 @@ pub(super) enum Task {
     /// A zone is told.
     Read { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
     /// RRsets of these zones are to be so, which are there once each; whether only to try.
-    Change { zones: Arc<[NameBuf]>, is_dry: bool },
+    Change { zones: Arc<[NameBuf]>, is_dry: bool, repeat: Option<Repeat> },
     /// Something is done at once.
     Act { zone: NameBuf, act: Act },
     /// A zone is made, set or removed.
@@ -127,7 +128,7 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             };
             Task::Read { zone, wanted, with_dnssec }
         }
-        Asked::Change { zones, is_dry, .. } => {
+        Asked::Change { repeat, zones, is_dry } => {
             let names = names(key, zones)?;
             may(Verbs::CHANGE, "change")?;
             // What would go is told, and that is contents.
@@ -135,7 +136,9 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
                 may(Verbs::READ, "read, as a dry run does")?;
             }
             look_at_sets(key, zones)?;
-            Task::Change { zones: names, is_dry }
+            // Nothing is done by a dry run, so often it is made.
+            let repeat = repeat.filter(|_| !is_dry).map(|name| Repeat::of(key, name, zones.octets()));
+            Task::Change { zones: names, is_dry, repeat }
         }
         Asked::Act { zone, act } => {
             let zone = see(zone)?;

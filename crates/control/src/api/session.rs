@@ -378,12 +378,13 @@ impl Session {
                     self.refuse(around, number, &not_now());
                 }
             }
-            Task::Change { zones, is_dry } => {
+            Task::Change { zones, is_dry, repeat } => {
                 let ask = entry.change(&zones, ask, is_dry, attempts);
                 let (since, inbox) = (entry.since, Arc::clone(&around.inbox));
                 let done = AlterDone::new(move |result| inbox.tell(Event::Altered(of, result)));
                 let Some(controller) = around.owner.upgrade() else { return };
-                controller.dynamic.alter(Alter { zones, ask, key, keys: keys.number, since, done });
+                let keys = keys.number;
+                controller.dynamic.alter(Alter { zones, ask, repeat, key, keys, since, done });
             }
         }
     }

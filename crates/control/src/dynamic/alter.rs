@@ -22,6 +22,7 @@ use zone::Change;
 use super::changer::Changer;
 use super::handle::Job;
 use super::once::{Once, WhyNot};
+use super::repeats::Repeat;
 use super::rounds::ZONE_TIME;
 use crate::api::Key;
 
@@ -36,6 +37,8 @@ pub(crate) struct Alter {
     pub(crate) zones: Arc<[NameBuf]>,
     /// The ask.
     pub(crate) ask: Box<[u8]>,
+    /// How it is known, if it may come again.
+    pub(crate) repeat: Option<Repeat>,
     /// Whose it is; that it may was looked at.
     pub(crate) key: Arc<Key>,
     /// The keys among which that one is.
@@ -76,6 +79,8 @@ pub(crate) enum NotAltered {
         /// Which RRset of the zone, likewise.
         set: Option<usize>,
     },
+    /// Another request was made under its key of repeats.
+    OtherRequest,
     /// Keys are others since: it is to be looked at whether it may, once more.
     OtherKeys,
     /// Nothing can be kept now, or a zone is being moved.
@@ -198,7 +203,7 @@ impl Changer {
     fn alter(&mut self, alter: Alter) -> Turn {
         let told = match self.work_out_alter(&alter) {
             Ok(parts) => {
-                self.keep_together(Together { parts, done: alter.done });
+                self.keep_together(Together { parts, repeat: alter.repeat, done: alter.done });
                 return Turn::Over;
             }
             Err(Why::Later(pause)) if !alter.is_late() => return Turn::Later(alter, pause),

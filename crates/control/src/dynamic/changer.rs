@@ -23,6 +23,7 @@ use super::proving::Proving;
 use super::recent::{Known, Recent};
 use super::recover::Found;
 use super::renewal::{Renewal, Rules};
+use super::repeats::Repeats;
 use super::rounds::{BARRIER_PAUSE, ROUND_OCTETS_MAX, Rounds};
 use super::storing::Storing;
 use super::update::{Said, Update};
@@ -60,6 +61,8 @@ pub(super) struct Changer {
     pub(super) delayed: Delayed,
     pub(super) rounds: Rounds,
     pub(super) alters: Alters,
+    /// What of that may be asked for again.
+    pub(super) repeats: Repeats,
     pub(super) storing: Storing,
     pub(super) proving: Proving,
     /// Zones that are claimed, see [`DynamicZone::is_claimed`].
@@ -77,8 +80,9 @@ impl Changer {
         let ages = controller.secondaries.all_kept().into_iter();
         let (mut zones, mut lost, mut removed, mut log) =
             (HashMap::new(), HashMap::new(), Vec::new(), Log::Closed);
+        let mut repeats = Repeats::default();
         if let Some(found) = found {
-            (zones, lost, removed) = (found.zones, found.lost, found.removed);
+            (zones, lost, removed, repeats) = (found.zones, found.lost, found.removed, found.repeats);
             log = Log::Read(Box::new((found.recovery, found.floor)));
         }
         let mut changer = Changer {
@@ -100,6 +104,7 @@ impl Changer {
             delayed: Delayed::default(),
             rounds: Rounds::default(),
             alters: Alters::default(),
+            repeats,
             storing: Storing::default(),
             proving: Proving::default(),
             claimed: HashSet::new(),

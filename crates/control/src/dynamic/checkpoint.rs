@@ -37,6 +37,9 @@ pub(super) const TURN: Duration = Duration::from_millis(2);
 /// A checkpoint takes at most one in so many parts of the time.
 const REST: u32 = 4;
 
+/// Records of requests that a checkpoint writes at a time: fewer than may wait.
+const REPEATS_A_GROUP: usize = 2_048;
+
 /// Where the log begins.
 pub(super) struct Floor {
     anchor: Anchor,
@@ -261,8 +264,9 @@ impl Changer {
             if !self.write_for_checkpoint(lost) {
                 return;
             }
-            if !self.ages.is_empty() {
-                return self.write_ages();
+            if !self.ages.is_empty() || !self.repeats.is_empty() {
+                self.write_ages();
+                return self.write_repeats();
             }
         }
         let zones = &self.zones;
@@ -287,6 +291,18 @@ impl Changer {
             // The log stays as it is until all is on the disk, and those that are to be merged are.
             None if checkpoint.outstanding > 0 || !checkpoint.awaited.is_empty() => {}
             None => self.end_checkpoint(),
+        }
+    }
+
+    /// Has the log say again what may be asked for again. Where that fails there is no checkpoint this time.
+    fn write_repeats(&mut self) {
+        let mut entries = self.repeats.entries(wall()).into_iter().peekable();
+        while entries.peek().is_some() {
+            let some = entries.by_ref().take(REPEATS_A_GROUP).collect();
+            if !self.write_for_checkpoint(some) {
+                return;
+            }
+            self.commit();
         }
     }
 

@@ -15,6 +15,7 @@ use super::beginnings::Beginnings;
 use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::images::Images;
+use super::repeats::{Reading, Repeats};
 use super::replay::{Begun, Replay};
 use super::shares::{Way, replay_on};
 use super::zone::DynamicZone;
@@ -53,6 +54,8 @@ pub(super) struct Found {
     pub(super) lost: HashMap<NameBuf, String>,
     /// Zones that are no more.
     pub(super) removed: Vec<NameBuf>,
+    /// Requests that may be made again.
+    pub(super) repeats: Repeats,
     pub(super) recovery: Recovery,
     pub(super) floor: Floor,
 }
@@ -73,13 +76,17 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let mut loaded = if is_whole { images.load(&beginnings, replay.packs()) } else { HashMap::new() };
     let (from_images, put) = (loaded.len(), started.elapsed());
     let packs: HashSet<u64> = replay.packs().keys().copied().collect();
-    let mut again = Beginnings::default();
+    let (mut again, mut repeats) = (Beginnings::default(), Reading::default());
     let mut way_of = |number, record: &Record<'_>| {
         let is_piece = again.look(record, &mut |checksum| packs.contains(&checksum));
+        if let Body::Asked(asked) = &record.body {
+            repeats.take(record, asked);
+            return Way::Aside;
+        }
         if beginnings.is_past(number, record) {
             return Way::Pass(is_piece);
         }
-        if !loaded.is_empty() && !matches!(record.body, Body::Checked { .. }) {
+        if !loaded.is_empty() && record.body.is_change() {
             let name = record.zone.to_lowercase();
             if let Some(image) = loaded.get(&name)
                 && beginnings.is_behind(number, &name)
@@ -163,7 +170,8 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
             started.elapsed().as_millis()
         );
     }
-    start_changer(controller, Some(Found { zones, lost, removed, recovery, floor }))
+    let repeats = repeats.end();
+    start_changer(controller, Some(Found { zones, lost, removed, repeats, recovery, floor }))
 }
 
 fn start_changer(controller: &Arc<Controller>, found: Option<Found>) -> Result<(), String> {

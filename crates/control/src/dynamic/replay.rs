@@ -108,6 +108,7 @@ impl<'c> Replay<'c> {
     pub(super) fn step(&mut self, recovery: &Recovery, group: u64, way: Way, record: &Record<'_>) {
         match way {
             Way::Take => self.take(recovery, group, record),
+            Way::Aside => {}
             Way::Pass(is_piece) => self.pass(group, record, is_piece),
             Way::Imaged(is_piece, image) => {
                 self.pass_imaged(group, record, is_piece);
@@ -180,6 +181,7 @@ impl<'c> Replay<'c> {
                 }
                 return;
             }
+            // Whoever reads the log has taken it.
             Body::Asked(_) => return,
         }
         self.last.insert(name, group);

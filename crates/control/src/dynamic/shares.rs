@@ -29,6 +29,8 @@ const TOO_LARGE: &[u8] = b"the log has a record of it that is larger than any ma
 pub(super) enum Way {
     /// It is applied.
     Take,
+    /// It says nothing of its zone's data.
+    Aside,
     /// What comes later stands for it. Whether it is part of what its zone begins from.
     Pass(bool),
     /// The same, for an image; with the last of these, what that has.
@@ -106,6 +108,9 @@ pub(super) fn replay_on<'c>(
         }
         let read = recovery.replay(&mut |group, record| {
             let way = next_way(record);
+            if matches!(way, Way::Aside) {
+                return;
+            }
             let at = hasher.hash_one(record.zone.to_lowercase()) as usize % shares.len();
             if let Some(step) = Step::new(group, way, record) {
                 shares[at].push(step);

@@ -32,7 +32,7 @@ pub(super) async fn patch<B>(
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let condition = head::condition(headers)?;
+    let (condition, repeat) = (head::condition(headers)?, head::repeat(headers)?);
     // Until it is answered: what the body says waits for the server, then what that says for the client.
     let (body, mut room) = take(from, headers, body).await?;
     let sets = sets_of(from, &body, read::patch).await?;
@@ -42,7 +42,7 @@ where
     zones.push(zone, condition, &sets);
     // They are in what is asked.
     drop(sets);
-    let asking = Changing { zones: zones.zones(), is_dry, is_of_several: false };
+    let asking = Changing { zones: zones.zones(), is_dry, repeat, is_of_several: false };
     let heard = asking.hear(from, &mut room).await?;
     Ok(if is_dry { heard.reply_of_all(room) } else { heard.reply() })
 }
@@ -60,12 +60,13 @@ where
     if head::condition(headers)?.is_some() {
         return Err(Refusal::new(422, "`If-Match`: `if-match` is a field of each zone here").and_end());
     }
+    let repeat = head::repeat(headers)?;
     let (body, mut room) = take(from, headers, body).await?;
     let read::Changes { is_dry, zones } = sets_of(from, &body, read::changes).await?;
     drop(body);
     let zones = zones.zones();
     room.grow_for_sets(zones.octets().len())?;
-    let heard = Changing { zones, is_dry, is_of_several: true }.hear(from, &mut room).await?;
+    let heard = Changing { zones, is_dry, repeat, is_of_several: true }.hear(from, &mut room).await?;
     Ok(heard.reply_of_all(room))
 }
 
@@ -78,7 +79,6 @@ pub(super) async fn take<B>(
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    head::expect_no_repeat(headers)?;
     let length = length(headers)?;
     if length > UNKNOWN_OCTETS_MAX {
         from.expect_known().await.map_err(Refusal::and_end)?;
@@ -111,6 +111,8 @@ pub(super) async fn sets_of<T>(
 struct Changing<'z> {
     zones: Zones<'z>,
     is_dry: bool,
+    /// By what it is known if it comes again.
+    repeat: Option<&'z str>,
     /// Whether what became of each zone is told, though it may be one.
     is_of_several: bool,
 }
@@ -136,8 +138,8 @@ struct Faulty {
 impl Changing<'_> {
     /// Asks, and hears all that the server says. The error: the change is not made.
     async fn hear(&self, from: &Asker<'_>, room: &mut Room) -> Result<Heard, Refusal> {
-        let Changing { zones, is_dry, .. } = *self;
-        let (mut answering, mut frame) = from.hear(&Asked::Change { repeat: None, is_dry, zones }).await?;
+        let Changing { zones, is_dry, repeat, .. } = *self;
+        let (mut answering, mut frame) = from.hear(&Asked::Change { repeat, is_dry, zones }).await?;
         let (mut heard, mut outcomes) = (Heard::default(), write::Outcomes::default());
         loop {
             match answer(&frame) {

@@ -77,18 +77,27 @@ pub(super) fn condition(headers: &HeaderMap) -> Result<Condition, Refusal> {
     }
 }
 
-/// That a request would be told from its repeats is promised to nobody.
+/// By what a request is known if it comes again.
+pub(super) fn repeat(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let mut lines = headers.get_all(REPEAT).iter();
+    match (lines.next().map(|value| value.to_str().ok().filter(|text| is_repeat(text))), lines.next()) {
+        (None, _) => Ok(None),
+        (Some(Some(text)), None) => Ok(Some(text)),
+        _ => {
+            Err(Refusal::new(422, "`Idempotency-Key`: expected one of 1 to 64 visible characters").and_end())
+        }
+    }
+}
+
+/// That such a request would be told from its repeats is promised to nobody.
 pub(super) fn expect_no_repeat(headers: &HeaderMap) -> Result<(), Refusal> {
-    match headers.get(REPEAT).map(|value| value.to_str().is_ok_and(is_repeat)) {
+    match repeat(headers)? {
         None => Ok(()),
-        Some(true) => Err(Refusal::new(
+        Some(_) => Err(Refusal::new(
             501,
-            "`Idempotency-Key` is not kept yet: ask without it, with If-Match where it matters",
+            "`Idempotency-Key` is not kept yet but of PATCH and `changes`: ask without it, with If-Match where it matters",
         )
         .and_end()),
-        Some(false) => {
-            Err(Refusal::new(422, "`Idempotency-Key`: expected 1 to 64 visible characters").and_end())
-        }
     }
 }
 
@@ -155,11 +164,16 @@ mod tests {
             matches!(of(&["\"1-0000000000000001\"", "\"2-0000000000000001\""]), Ok(Condition::OneOf(tags)) if tags.as_slice().len() == 2)
         );
         assert_eq!(of(&[&"\"1-0000000000000001\",".repeat(5)]), Err(422));
-        let repeat = |value: &str| {
-            let headers: HeaderMap = [(REPEAT, value.parse().unwrap())].into_iter().collect();
-            expect_no_repeat(&headers).map_err(|refusal| refusal.response().status().as_u16())
+        let status = |refusal: Refusal| refusal.response().status().as_u16();
+        let repeats = |lines: &[&str]| {
+            let headers: HeaderMap = lines.iter().map(|line| (REPEAT, line.parse().unwrap())).collect();
+            let told = repeat(&headers).map(|repeat| repeat.map(str::to_owned)).map_err(status);
+            (told, expect_no_repeat(&headers).map_err(status))
         };
-        assert_eq!([repeat("a"), repeat("a b"), repeat("")], [Err(501), Err(422), Err(422)]);
-        assert!(expect_no_repeat(&HeaderMap::new()).is_ok());
+        assert_eq!(repeats(&[]), (Ok(None), Ok(())));
+        assert_eq!(repeats(&["a"]), (Ok(Some("a".to_owned())), Err(501)));
+        for wrong in [&["a b"][..], &[""], &["a", "a"]] {
+            assert_eq!(repeats(wrong), (Err(422), Err(422)), "{wrong:?}");
+        }
     }
 }

@@ -26,6 +26,7 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     expect_no_condition(headers)?;
+    head::expect_no_repeat(headers)?;
     let (body, mut room) = take(from, headers, body).await?;
     let mut made = sets_of(from, &body, read::post).await?;
     drop(body);
@@ -83,6 +84,7 @@ pub(super) async fn put<B>(
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
+    head::expect_no_repeat(headers)?;
     let condition = head::condition(headers)?;
     let (body, _room) = take(from, headers, body).await?;
     let fields = read::put(&body)?;

@@ -151,7 +151,8 @@ impl Server {
         let (sender, told) = channel();
         let done = AlterDone::new(move |result| sender.send(result).unwrap());
         let (key, since) = (Arc::clone(&self.key), std::time::Instant::now());
-        let alter = Alter { zones: [name(zone)].into(), ask: octets.into(), key, keys: 0, since, done };
+        let alter =
+            Alter { zones: [name(zone)].into(), ask: octets.into(), repeat: None, key, keys: 0, since, done };
         self.controller.dynamic.alter(alter);
         told.recv().unwrap().map(|mut outcomes| outcomes.remove(0).unwrap())
     }

@@ -18,6 +18,9 @@ use crate::api::reading::{Reading, frame, row, rows_frame};
 use crate::api::words::NO_ZONE;
 use crate::dynamic::{NotAltered, Outcome};
 
+/// What is said of a key of repeats that was another request's.
+const OTHER_REQUEST: &str = "`Idempotency-Key`: another request was made with it";
+
 impl Session {
     /// Takes what another thread has to tell of an ask.
     pub(in crate::api) fn take(&mut self, around: &Around, keys: &Keys, event: Event) {
@@ -131,6 +134,7 @@ impl Session {
             let (status, words) = match &result {
                 Ok(done) => (told(number, &zones, is_dry, done).1, ""),
                 Err(NotAltered::Said { status, words, .. }) => (*status, words.as_str()),
+                Err(NotAltered::OtherRequest) => (422, OTHER_REQUEST),
                 Err(NotAltered::OtherKeys | NotAltered::NotNow) => (503, "not now"),
             };
             self.audit(around, number, status, words);
@@ -151,6 +155,9 @@ impl Session {
                 if let Ok(ask) = Ask::read(&ask) {
                     self.begin(around, keys, number, &ask, attempts);
                 }
+            }
+            Err(NotAltered::OtherRequest) => {
+                self.refuse(around, number, &No::new(422, OTHER_REQUEST));
             }
             Err(NotAltered::OtherKeys | NotAltered::NotNow) => self.refuse(around, number, &not_now()),
             Err(NotAltered::Said { status, words, zone, set }) => {

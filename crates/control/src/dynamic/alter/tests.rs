@@ -146,15 +146,21 @@ fn wish(zone: usize, number: u16) -> Wish {
 
 impl Server {
     fn ask(&self, wishes: &[Wish], is_dry: bool) -> Receiver<Heard> {
+        self.ask_as(wishes, is_dry, None)
+    }
+
+    /// The same under a key of repeats.
+    fn ask_as(&self, wishes: &[Wish], is_dry: bool, repeat: Option<&str>) -> Receiver<Heard> {
         let (mut zones, mut octets) = (ZonesBuf::default(), Vec::new());
         wishes.iter().for_each(|wish| zones.push(&wish.zone, wish.condition, &wish.sets));
         let asked = Asked::Change { repeat: None, is_dry, zones: zones.zones() };
         Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
         let (sender, told) = channel();
         let done = AlterDone::new(move |result| drop(sender.send(result)));
+        let repeat = repeat.map(|name| Repeat::of(&self.key, name, zones.zones().octets()));
         let (zones, key, since) =
             (wishes.iter().map(|wish| wish.zone.clone()).collect(), Arc::clone(&self.key), Instant::now());
-        self.controller.dynamic.alter(Alter { zones, ask: octets.into(), key, keys: 0, since, done });
+        self.controller.dynamic.alter(Alter { zones, ask: octets.into(), repeat, key, keys: 0, since, done });
         told
     }
 
@@ -165,6 +171,11 @@ impl Server {
     /// Serials before and after of a change that is done.
     fn serials(&self, wishes: &[Wish]) -> Vec<(u32, u32)> {
         serials_of(self.change(wishes))
+    }
+
+    /// The same of one under a key of repeats.
+    fn serials_as(&self, wishes: &[Wish], repeat: &str) -> Vec<(u32, u32)> {
+        serials_of(self.ask_as(wishes, false, Some(repeat)).recv_timeout(PATIENCE).unwrap())
     }
 
     /// The serial of a zone and the number that the address of `www` says, as served.
@@ -382,4 +393,69 @@ fn a_full_log_has_none_changed() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!([server.served(0), server.served(1)], [(u32::from(number) + 1, 0); 2]);
+}
+
+/// What came of the first is told, and nothing is done twice: also where both come at once, and after a crash.
+#[test]
+fn the_same_request_again() {
+    let bed = Bed::new();
+    let (server, disk) = bed.start();
+    let first = || [wish(0, 5), wish(1, 5)];
+    let together = [server.ask_as(&first(), false, Some("a")), server.ask_as(&first(), false, Some("a"))];
+    for heard in together {
+        assert_eq!(serials_of(heard.recv_timeout(PATIENCE).unwrap()), [(1, 2), (1, 2)]);
+    }
+    assert_eq!(server.serials(&[wish(0, 6)]), [(2, 3)]);
+    assert_eq!(server.serials_as(&first(), "a"), [(1, 2), (1, 2)]);
+    assert_eq!([server.served(0), server.served(1)], [(3, 6), (2, 5)]);
+    // Another one has another name; without one it is one of its own.
+    let other = server.ask_as(&[wish(0, 7)], false, Some("a")).recv_timeout(PATIENCE).unwrap();
+    assert_eq!(other.unwrap_err(), NotAltered::OtherRequest);
+    assert_eq!(server.serials_as(&first(), "b"), [(3, 4), (2, 2)]);
+    // One that came to nothing is not known.
+    let wrong = [wish(0, 8), wish_of(1, "kept", rtype::A, 0)];
+    let refused = server.ask_as(&wrong, false, Some("c")).recv_timeout(PATIENCE).unwrap();
+    assert_eq!(said(refused).0, 403);
+    assert_eq!(server.serials_as(&[wish(0, 8)], "c"), [(4, 5)]);
+    drop(server);
+    disk.put_what_is_left(&folder(bed.path(), 1)).unwrap();
+    let server = bed.start_on(&bed.disk(1, Faults::default()), 1).unwrap();
+    assert_eq!(server.serials_as(&first(), "a"), [(1, 2), (1, 2)]);
+    assert_eq!(server.serials_as(&first(), "b"), [(3, 4), (2, 2)]);
+    assert_eq!(server.serials_as(&[wish(0, 8)], "c"), [(4, 5)]);
+    assert_eq!([server.served(0), server.served(1)], [(5, 8), (2, 5)]);
+}
+
+/// What is before a checkpoint goes, and is said again with it.
+#[test]
+fn a_request_outlives_a_checkpoint() {
+    let bed = Bed::new();
+    let (server, disk) = bed.start();
+    assert_eq!(server.serials_as(&[wish(0, 5), wish(1, 5)], "a"), [(1, 2), (1, 2)]);
+    let checkpoints = || server.controller.dynamic.checkpoints.load(std::sync::atomic::Ordering::Relaxed);
+    let until = Instant::now() + PATIENCE;
+    for number in (0..=255).cycle() {
+        if checkpoints() > 0 {
+            break;
+        }
+        assert!(Instant::now() < until, "no checkpoint");
+        // Some 400 KB each, of other octets than before, in two zones by turns.
+        let zone = if number % 2 == 0 { 2 } else { LARGE };
+        let mut wish = Wish { zone: apex(zone), condition: Condition::None, sets: SetsBuf::default() };
+        for name in 0..8 {
+            let owner: NameBuf = format!("large{name}.z{zone}.test").parse().unwrap();
+            wish.sets.begin(&owner, rtype::TXT, What::Replace, 60);
+            assert!(wish.sets.record(&[&[255][..], &[number; 255]].concat().repeat(200)));
+        }
+        wish.sets.end();
+        // Where the log has no room in this moment the next one finds it.
+        if let Err(why) = server.change(&[wish]) {
+            assert_eq!(why, NotAltered::NotNow);
+        }
+    }
+    drop(server);
+    disk.put_what_is_left(&folder(bed.path(), 1)).unwrap();
+    let server = bed.start_on(&bed.disk(1, Faults::default()), 1).unwrap();
+    assert_eq!(server.serials_as(&[wish(0, 5), wish(1, 5)], "a"), [(1, 2), (1, 2)]);
+    assert_eq!([server.served(0), server.served(1)], [(2, 5), (2, 5)]);
 }

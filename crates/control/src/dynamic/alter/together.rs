@@ -14,14 +14,17 @@ use zone::Change;
 use zone::delta::Refused;
 
 use super::{AlterDone, NotAltered, Outcome};
-use crate::dynamic::changer::Changer;
+use crate::dynamic::changer::{Changer, wall};
 use crate::dynamic::group::{Commit, Payload};
 use crate::dynamic::log::Log;
+use crate::dynamic::repeats::Repeat;
 
 /// Changes that are kept together, while they wait for the disk.
 pub(in crate::dynamic) struct Together {
     /// Of each zone, in the order of the ask.
     pub(super) parts: Vec<Part>,
+    /// How they are known, if they may be asked for again.
+    pub(super) repeat: Option<Repeat>,
     /// Who is told.
     pub(super) done: AlterDone,
 }
@@ -36,6 +39,13 @@ pub(super) struct Part {
     pub(super) outcome: Outcome,
     /// Its version. `None`: nothing changes in it.
     pub(super) commit: Option<Commit>,
+}
+
+impl Part {
+    /// Before and after.
+    fn serials(&self) -> (u32, u32) {
+        (self.outcome.before, self.outcome.after)
+    }
 }
 
 impl Changer {
@@ -72,7 +82,13 @@ impl Changer {
     pub(super) fn keep_together(&mut self, together: Together) {
         let Log::Open(open) = &self.log else { return self.take_back_together(together) };
         let commits = together.parts.iter().filter_map(|part| part.commit.as_ref());
-        let entries = commits.filter_map(|commit| commit.record.clone()).collect();
+        let mut entries: Vec<Arc<Entry>> = commits.filter_map(|commit| commit.record.clone()).collect();
+        if let Some(repeat) = &together.repeat {
+            let (count, now) = (together.parts.len(), wall());
+            let of = |part: &Part| repeat.entry(&part.zone, part.serials(), count, now).map(Arc::new);
+            entries.extend(together.parts.iter().filter_map(of));
+            self.repeats.begin(repeat);
+        }
         let (generation, payload) = (open.committer.generation(), Payload::Together(Box::new(together)));
         let queued = open.committer.enqueue_together(generation, entries, payload).map(drop);
         if let Err(refused) = queued
@@ -84,7 +100,11 @@ impl Changer {
 
     /// They are on the disk: publishes them, and tells what became of each.
     pub(in crate::dynamic) fn serve_together(&mut self, group: u64, together: Together) {
-        let Together { parts, done } = together;
+        let Together { parts, repeat, done } = together;
+        if let Some(repeat) = repeat {
+            let zones = parts.iter().map(|part| (part.zone.clone(), part.serials())).collect();
+            self.repeats.done(&repeat, zones, wall());
+        }
         let mut told = Vec::with_capacity(parts.len());
         for Part { zone, condition, outcome, commit } in parts {
             let is_served = commit.is_none_or(|commit| self.serve(group, commit, false));
@@ -101,6 +121,7 @@ impl Changer {
 
     /// They are not on the disk and never will be. Who asked is told so as this is dropped.
     pub(in crate::dynamic) fn take_back_together(&mut self, together: Together) {
+        together.repeat.iter().for_each(|repeat| self.repeats.give_up(repeat));
         self.take_back_parts(together.parts);
     }
 

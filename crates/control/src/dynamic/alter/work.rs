@@ -22,6 +22,7 @@ use super::{Alter, NotAltered, Outcome, Why};
 use crate::api::{Key, words};
 use crate::dynamic::changer::{Changer, wall};
 use crate::dynamic::group::entry;
+use crate::dynamic::repeats::{Look, Repeat};
 use crate::dynamic::storing::{NotBased, STORE_PAUSE};
 use crate::settings::UpdateTerms;
 
@@ -61,6 +62,9 @@ impl Changer {
         let Ok(Ask { asked: Asked::Change { is_dry, zones, .. }, .. }) = Ask::read(&alter.ask) else {
             return Err(NotAltered::said(422, "no change of zones").into());
         };
+        if let Some(repeat) = &alter.repeat {
+            self.look_at_repeat(&alter.zones, repeat)?;
+        }
         let mut wanted = Vec::with_capacity(alter.zones.len());
         for (number, (name, zone)) in alter.zones.iter().zip(zones.iter()).enumerate() {
             let terms = self.terms_of_altered(name).map_err(|why| why.of(number))?;
@@ -88,6 +92,25 @@ impl Changer {
             })?;
         }
         self.put_in_each(&wanted, worked)
+    }
+
+    /// Whether it is to be done at all, or was, as is told then.
+    fn look_at_repeat(&mut self, zones: &[NameBuf], repeat: &Repeat) -> Result<(), Why> {
+        if self.repeats.look(repeat, wall()) == Look::UnderWay {
+            // It is told what comes of the first.
+            self.commit();
+        }
+        let done = match self.repeats.look(repeat, wall()) {
+            Look::New => return Ok(()),
+            Look::UnderWay => return Err(NotAltered::NotNow.into()),
+            Look::Other => return Err(NotAltered::OtherRequest.into()),
+            Look::Done(done) => done,
+        };
+        let of = |zone: &NameBuf| {
+            let (_, (before, after)) = done.iter().find(|(name, _)| name == zone)?;
+            Some(Outcome { before: *before, after: *after, tag: None, would: None })
+        };
+        Err(Why::Told(zones.iter().map(of).collect()))
     }
 
     /// How long a zone cannot be changed yet.
