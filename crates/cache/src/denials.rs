@@ -13,7 +13,7 @@
 //! `span`: one RRset; `zone`: those of a zone, and what is looked for among them; `group`: the zones under one lock, and what leaves; `walk`: all of them, in steps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{RwLock, RwLockReadGuard};
 
 use wire::Name;
 use wire::rrset::{Rrset, RrsetListBuf};
@@ -39,6 +39,8 @@ pub(crate) const GROUPS: usize = 16;
 pub struct Denials {
     secret: Secret,
     groups: [RwLock<Group>; GROUPS],
+    /// What each group takes, as who has its lock left it: read without that.
+    octets: [AtomicUsize; GROUPS],
     /// What one group may have.
     octets_max: AtomicUsize,
 }
@@ -47,26 +49,28 @@ impl Denials {
     /// An empty store that will take so many octets at most.
     pub fn new(octets: usize, secret: Secret) -> Denials {
         let groups = std::array::from_fn(|_| RwLock::default());
-        Denials { secret, groups, octets_max: AtomicUsize::new(octets / GROUPS) }
+        let none = [const { AtomicUsize::new(0) }; GROUPS];
+        Denials { secret, groups, octets: none, octets_max: AtomicUsize::new(octets / GROUPS) }
     }
 
     /// Keeps an NSEC, NSEC3 or SOA RRset of `zone` (in lower case) that was validated as secure, with the TTL that it is to be kept with. `false`: it would never
     /// deny a name beside the one that it was made for, it was made from a wildcard, it is hashed more than once (RFC 9276 3.2), or it is no such set.
     pub fn put(&self, zone: &Name, set: &Rrset<'_>, now: Moment) -> bool {
         let Some(fact) = Fact::of(zone, set, now) else { return false };
-        self.write(self.number(zone)).put(zone, fact, now, self.group_octets_max());
+        self.change(self.number(zone), |group| group.put(zone, fact, now, self.group_octets_max()));
         true
     }
 
     /// The same of what was dumped, unless something is known of the same owner, or of another salt: that is newer.
     pub(crate) fn restore(&self, zone: &Name, set: &Rrset<'_>, now: Moment) -> bool {
         let Some(fact) = Fact::of(zone, set, now) else { return false };
-        let mut group = self.write(self.number(zone));
-        let is_known = group.zones.get(zone.octets()).is_some_and(|known| known.knows(&fact));
-        if !is_known {
-            group.put(zone, fact, now, self.group_octets_max());
-        }
-        !is_known
+        self.change(self.number(zone), |group| {
+            let is_known = group.zones.get(zone.octets()).is_some_and(|known| known.knows(&fact));
+            if !is_known {
+                group.put(zone, fact, now, self.group_octets_max());
+            }
+            !is_known
+        })
     }
 
     /// Collects into `out` what may deny `name` or its types in `zone` (both in lower case): SOA, the NSEC or NSEC3 that match or cover it, its closest encloser and
@@ -101,13 +105,13 @@ impl Denials {
     /// Forgets what could deny a name at or below `name`: of zones there, and of zones above.
     pub fn flush(&self, name: &Name) {
         for number in 0..GROUPS {
-            self.write(number).flush(name);
+            self.change(number, |group| group.flush(name));
         }
     }
 
-    /// Octets that it takes now, as counted.
+    /// Octets that it takes now, as counted. Waits for nobody.
     pub fn octets(&self) -> usize {
-        (0..GROUPS).map(|number| self.read(number).octets).sum()
+        self.octets.iter().map(|octets| octets.load(Ordering::Relaxed)).sum()
     }
 
     /// Will take so many octets at most. Fewer than there are: as [`Denials::trim`] has them leave.
@@ -118,8 +122,8 @@ impl Denials {
     /// Has some leave of a group that has more than it may, as it has fewer octets since. `false`: none has.
     pub(crate) fn trim(&self) -> bool {
         let most = self.group_octets_max();
-        let over = (0..GROUPS).find(|number| self.read(*number).octets > most);
-        over.is_some_and(|number| self.write(number).forget_some())
+        let over = (0..GROUPS).find(|number| self.octets[*number].load(Ordering::Relaxed) > most);
+        over.is_some_and(|number| self.change(number, Group::forget_some))
     }
 
     fn group_octets_max(&self) -> usize {
@@ -134,8 +138,12 @@ impl Denials {
         locks::read(&self.groups[number])
     }
 
-    fn write(&self, number: usize) -> RwLockWriteGuard<'_, Group> {
-        locks::write(&self.groups[number])
+    /// Does something to a group, and shows what it takes from then on.
+    fn change<T>(&self, number: usize, change: impl FnOnce(&mut Group) -> T) -> T {
+        let group = &mut *locks::write(&self.groups[number]);
+        let changed = change(group);
+        self.octets[number].store(group.octets, Ordering::Relaxed);
+        changed
     }
 }
 

@@ -18,7 +18,8 @@ use std::sync::{Arc, MutexGuard};
 use crate::hash::Secret;
 use crate::locks;
 use crate::marks::Marks;
-use crate::shard::{Excess, PER_SLOT_FIRST, Shape, Shard, Shared, Walk};
+use crate::outline::Outline;
+use crate::shard::{Counts, Excess, PER_SLOT_FIRST, Shape, Shard, Shared, Walk};
 use crate::store::{Cache, Core, OCTETS_MIN};
 use crate::{Moment, Servers};
 
@@ -74,6 +75,10 @@ pub(crate) struct Layout {
     moving: Option<Moving>,
     /// Left by all that was in them, and still in somebody's table.
     leaving: Vec<Arc<Shard>>,
+    /// What was counted in shards that are left, but for what was in them: it is counted elsewhere since.
+    past: Counts,
+    /// Others have not been told of it as it is now.
+    is_untold: bool,
     /// Who looks at all shards one after the other: none is begun with meanwhile.
     frozen: usize,
     /// The position that is looked at next for its shape, and when one was changed last.
@@ -121,6 +126,8 @@ impl Layout {
             wanted: sizes,
             moving: None,
             leaving: Vec::new(),
+            past: Counts::default(),
+            is_untold: false,
             frozen: 0,
             turn: 0,
             reshaped: Moment::default(),
@@ -133,11 +140,6 @@ impl Layout {
 
     pub(crate) fn servers(&self) -> &Arc<Servers> {
         &self.servers
-    }
-
-    /// Octets that all of it may take once nothing moves any more.
-    pub(crate) fn octets(&self) -> usize {
-        self.wanted.octets
     }
 
     /// The shard that what is at a position goes to in the end.
@@ -166,9 +168,16 @@ impl Layout {
         self.table.get(position)
     }
 
-    /// Those of which memory is held beside.
-    pub(crate) fn leaving(&self) -> &[Arc<Shard>] {
-        &self.leaving
+    /// What others are told of it.
+    pub(crate) fn outline(&self) -> Outline {
+        Outline {
+            shards: self.shards(),
+            past: self.past,
+            left_octets: self.leaving.iter().map(|shard| shard.resident_octets()).sum(),
+            servers_octets: self.servers.octets(),
+            octets: self.wanted.octets,
+            is_moving: self.is_moving(),
+        }
     }
 
     /// The shards of the table, each once, with their positions: as many as the largest number of them.
@@ -200,7 +209,7 @@ impl Layout {
         // Before the locks are taken: it may be cleared for us.
         let mut new: Vec<Shard> = (0..count).map(|_| shard(&self.wanted, per_slot)).collect();
         let writers: Vec<_> = old.iter().map(|shard| shard.lock()).collect();
-        let heads = writers.iter().map(|writer| writer.heads);
+        let heads = old.iter().map(|shard| shard.heads());
         let heads = heads.fold([0; 2], |all, heads| [all[0].max(heads[0]), all[1].max(heads[1])]);
         new.iter_mut().for_each(|shard| shard.begin_after(heads));
         let new: Vec<Arc<Shard>> = new.into_iter().map(Arc::new).collect();
@@ -208,6 +217,7 @@ impl Layout {
         drop(writers);
         let excess = Excess::of(&old, &new);
         self.moving = Some(Moving { old, new, at: 0, walk: Walk::BEGIN, excess });
+        self.is_untold = true;
     }
 
     /// Moves some more: how many were flushed of those; nothing is left to move when `moving` is none.
@@ -226,13 +236,14 @@ impl Layout {
 
     /// All of a class has moved.
     fn end(&mut self) {
-        let Some(Moving { old, new, .. }) = self.moving.take() else { return };
-        old.iter().for_each(|shard| new[0].inherit(shard));
+        let Some(Moving { old, .. }) = self.moving.take() else { return };
+        self.past = old.iter().fold(self.past, |past, shard| past.sum(shard.counts().past()));
         for position in 0..POSITIONS {
             let newest = Arc::clone(self.newest(position));
             self.table[position] = newest;
         }
         self.leaving.extend(old);
+        self.is_untold = true;
     }
 
     /// A shard that is short of slots or has too many for its entries: how many octets of ring each is to have.
@@ -267,8 +278,17 @@ impl Core {
 
     /// Moves some more of what moves: how many were flushed of those, and did not. `None`: nothing moves.
     pub(crate) fn step_of_move(&self) -> Option<usize> {
-        let mut layout = self.layout();
-        layout.is_moving().then(|| layout.step(&self.shared))
+        let layout = &mut *self.layout();
+        let flushed = layout.is_moving().then(|| layout.step(&self.shared));
+        self.tell(layout);
+        flushed
+    }
+
+    /// Tells others how the layout is now, where that is new.
+    fn tell(&self, layout: &mut Layout) {
+        if std::mem::take(&mut layout.is_untold) {
+            self.outline.set(layout.outline());
+        }
     }
 }
 
@@ -282,20 +302,30 @@ impl Cache {
     /// something new.
     pub fn resize(&self, octets: usize) {
         let sizes = Sizes::of(octets);
-        self.core.layout().wanted = sizes;
+        let layout = &mut *self.core.layout();
+        (layout.wanted, layout.is_untold) = (sizes, true);
+        self.core.tell(layout);
         self.core.denials.set_octets(sizes.denials);
     }
 
     /// Does some of what is to be done from time to time: moves what is kept as its size was changed, and has slots be as many as entries ask for. Whoever writes waits for a step of
     /// it at most, some 60 us; the caller also for memory that the system clears. Called a few times a second, and again as long as there is [`Tended::More`] to do, by one thread.
     pub fn tend(&self, now: Moment) -> Tended {
+        let layout = &mut *self.core.layout();
+        let tended = self.tend_to(layout, now);
+        self.core.tell(layout);
+        tended
+    }
+
+    fn tend_to(&self, layout: &mut Layout, now: Moment) -> Tended {
         let core = &self.core;
-        let mut layout = core.layout();
         if layout.moving.is_some() {
             layout.step(&core.shared);
             return Tended::More;
         }
+        let left = layout.leaving.len();
         layout.leaving.retain(|shard| Arc::strong_count(shard) > 1);
+        layout.is_untold |= layout.leaving.len() != left;
         if !layout.leaving.is_empty() {
             return Tended::Held;
         }
@@ -311,7 +341,7 @@ impl Cache {
         if layout.servers.octets() != layout.wanted.servers {
             let servers = Servers::new(layout.wanted.servers, core.shared.secret.clone());
             layout.servers.copy_to(&servers);
-            layout.servers = Arc::new(servers);
+            (layout.servers, layout.is_untold) = (Arc::new(servers), true);
             return Tended::Held;
         }
         if core.denials.trim() {

@@ -1,7 +1,7 @@
 //! What a resolver has learned, for all its workers: RRsets, denials, zone cuts, failures, and how servers behave.
 //!
 //! * [`key`]: what an entry is about; [`entry`]: what is known of it, and its octets; [`time`]: the clock that it ages by.
-//! * [`store`]: the cache; [`named`]: all that it has of one name; [`layout`](Tended): how it becomes larger and smaller. `shard`, `index`, `ring`, `ghosts`: its parts; [`hash`]: where names lie in them.
+//! * [`store`]: the cache; [`named`]: all that it has of one name; [`layout`](Tended): how it becomes larger and smaller; `outline`: what others are told of it without waiting. `shard`, `index`, `ring`, `ghosts`: its parts; [`hash`]: where names lie in them.
 //! * `rank`: what is believed; [`limits`]: how long, and how much.
 //! * [`sweep`]: flushes, with `marks`.
 //! * [`denials`]: NSEC and NSEC3 records that deny names which nobody has asked for yet.
@@ -26,6 +26,7 @@ mod marks;
 pub mod naive;
 pub mod named;
 pub mod nearby;
+mod outline;
 mod primitives;
 mod rank;
 mod ring;

@@ -11,6 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use sync::counters::Number;
 use wire::Name;
 
 use crate::entry;
@@ -23,12 +24,15 @@ use crate::ring::{ENTRY_WORDS_MAX, Ring};
 use crate::sweep::KEY_WORDS;
 use crate::{Moment, Secret, Subject};
 
+mod counts;
 mod each;
 mod hand;
 mod leave;
 mod put;
 mod shape;
 
+pub use counts::Counts;
+use counts::LiveCounts;
 pub(crate) use hand::{Excess, Walk};
 pub(crate) use put::Put;
 pub(crate) use shape::{PER_SLOT_FIRST, Shape};
@@ -82,7 +86,11 @@ pub(crate) struct Shard {
     pub(crate) octets: usize,
     pub(crate) index: Index,
     rings: [Ring; 2],
+    /// Octets of what ghosts are kept in.
+    ghost_octets: usize,
     writer: Mutex<Writer>,
+    counts: LiveCounts,
+    heads: Heads,
     /// Reads that gave up: what was there was written over each time.
     overtaken: AtomicU64,
     /// Where its entries go, from when they begin to. Set under the lock.
@@ -99,10 +107,12 @@ pub(crate) struct Left {
     is_over: AtomicBool,
 }
 
+/// Where the next entry of each ring goes. Stored by who has the lock, as counts are. On a line of their own: writers move them while others read the rest.
+#[repr(align(64))]
+struct Heads([Number; 2]);
+
 /// What is under the lock.
 pub(crate) struct Writer {
-    /// Where the next entry of each ring goes.
-    pub(crate) heads: [u64; 2],
     ghosts: Ghosts,
     /// Turns through the slots of full buckets.
     turn: usize,
@@ -113,50 +123,6 @@ pub(crate) struct Writer {
     put: Vec<u8>,
     kept: Vec<u8>,
     leaving: [Vec<u8>; 2],
-    pub(crate) counts: Counts,
-}
-
-/// What writers count. All but `entries` and `octets` only grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Entries that are kept now.
-    pub entries: u64,
-    /// Octets of those in the rings.
-    pub octets: u64,
-    /// Entries that were put, those that replaced others among them.
-    pub puts: u64,
-    /// Of these, taken in from a dump.
-    pub restored: u64,
-    /// Refused: what is kept is believed more, or was flushed since they were asked for, or they may not be kept.
-    pub refused: u64,
-    /// Of those that left for room: had never been read since they came.
-    pub evicted_unread: u64,
-    /// Had been read before, not lately.
-    pub evicted: u64,
-    /// Left as both buckets of their name were full.
-    pub evicted_index: u64,
-    /// Were there no longer of use when their turn came.
-    pub expired: u64,
-    /// Reads that found nothing as what was there was written over each time that they looked.
-    pub overtaken: u64,
-    /// Moved to the main ring, or appended to it again.
-    pub kept_on: u64,
-}
-
-impl Counts {
-    pub(crate) fn add(&mut self, other: &Counts) {
-        self.entries += other.entries;
-        self.octets += other.octets;
-        self.puts += other.puts;
-        self.restored += other.restored;
-        self.refused += other.refused;
-        self.evicted_unread += other.evicted_unread;
-        self.evicted += other.evicted;
-        self.evicted_index += other.evicted_index;
-        self.expired += other.expired;
-        self.overtaken += other.overtaken;
-        self.kept_on += other.kept_on;
-    }
 }
 
 /// Octets that the system gives at a time.
@@ -167,23 +133,28 @@ impl Shard {
     pub(crate) fn new(count: usize, octets: usize, shape: Shape) -> Shard {
         let ((small, small_head), (main, main_head)) =
             (Ring::new(shape.small_words), Ring::new(shape.main_words));
+        let ghosts = Ghosts::new(shape.buckets * 8);
+        let ghost_octets = ghosts.all_octets();
         let writer = Writer {
-            heads: [small_head, main_head],
-            ghosts: Ghosts::new(shape.buckets * 8),
+            ghosts,
             turn: 0,
             survivors: 0,
             surviving_words: 0,
             put: Vec::new(),
             kept: Vec::new(),
             leaving: [const { Vec::new() }; 2],
-            counts: Counts::default(),
         };
+        let heads = Heads([const { Number::new() }; 2]);
+        heads.set([small_head, main_head]);
         Shard {
             count,
             octets,
             index: Index::new(shape.buckets),
             rings: [small, main],
+            ghost_octets,
             writer: Mutex::new(writer),
+            counts: LiveCounts::default(),
+            heads,
             overtaken: AtomicU64::new(0),
             left: OnceLock::new(),
         }
@@ -198,19 +169,38 @@ impl Shard {
         locks::lock(&self.writer)
     }
 
-    pub(crate) fn counts(&self) -> Counts {
-        Counts { overtaken: self.overtaken.load(Ordering::Relaxed), ..self.lock().counts }
+    /// Where the next entry of each ring goes: what was appended by then is below. Under the lock; without it some of that may not be seen yet.
+    pub(crate) fn heads(&self) -> [u64; 2] {
+        self.heads.read()
     }
 
-    /// Octets that have been written, at most: of rings as far as they have been, of index and ghosts a page for each entry that came or left.
+    fn head(&self, which: Which) -> u64 {
+        self.heads.0[which as usize].read()
+    }
+
+    /// Appends an entry to a ring: its place. Under the lock.
+    fn append(&self, _writer: &mut Writer, which: Which, octets: &[u8]) -> u64 {
+        let word = &self.heads.0[which as usize];
+        let mut head = word.read();
+        let place = self.ring(which).append(&mut head, octets);
+        word.write(head);
+        place
+    }
+
+    /// What there is, and what came of it. Waits for nobody.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { overtaken: self.overtaken.load(Ordering::Relaxed), ..self.counts.read() }
+    }
+
+    /// Octets that have been written, at most: of rings as far as they have been, of index and ghosts a page for each entry that came or left. Waits for nobody.
     pub(crate) fn resident_octets(&self) -> usize {
-        let writer = self.lock();
-        let counts = &writer.counts;
+        let counts = self.counts();
         let rings: usize =
-            self.rings.iter().zip(writer.heads).map(|(ring, head)| ring.written(head) * 8).sum();
+            self.rings.iter().zip(self.heads()).map(|(ring, head)| ring.written(head) * 8).sum();
         let pages = |count: u64| usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(PAGE_OCTETS);
-        let slots = (self.index.slot_count() * 8).min(pages(counts.puts.max(counts.entries)));
-        let ghosts = writer.ghosts.all_octets().min(pages(counts.evicted_unread + counts.restored));
+        let slots = (self.index.slot_count() * 8).min(pages(counts.puts + counts.taken));
+        let left = counts.evicted_unread + counts.evicted_index + counts.restored;
+        let ghosts = self.ghost_octets.min(pages(left));
         rings + slots + self.index.slot_count() / 8 + ghosts
     }
 
@@ -241,8 +231,8 @@ impl Shard {
     }
 
     /// Frees a slot.
-    pub(crate) fn take_out(&self, writer: &mut Writer, slot: usize) {
-        self.count_out(writer, self.index.load(slot));
+    pub(crate) fn take_out(&self, _writer: &mut Writer, slot: usize) {
+        self.count_out(self.index.load(slot));
         self.index.store(slot, Slot::FREE);
     }
 
@@ -263,11 +253,22 @@ impl Shard {
         self.of_name(&home).filter(|(_, word)| is_one(*word) == Some(true)).map(|(slot, _)| slot).collect()
     }
 
-    fn count_out(&self, writer: &mut Writer, slot: Slot) {
+    /// Counts the entry of a slot as one that is there no more. Under the lock.
+    fn count_out(&self, slot: Slot) {
         if slot != Slot::FREE {
-            writer.counts.entries -= 1;
-            writer.counts.octets -= 8 * self.ring(slot.ring()).words_at(slot.place()) as u64;
+            self.counts.entries.subtract(1);
+            self.counts.octets.subtract(8 * self.ring(slot.ring()).words_at(slot.place()) as u64);
         }
+    }
+}
+
+impl Heads {
+    fn read(&self) -> [u64; 2] {
+        self.0.each_ref().map(Number::read)
+    }
+
+    fn set(&self, heads: [u64; 2]) {
+        self.0.iter().zip(heads).for_each(|(word, head)| word.write(head));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::index::{Slot, Which};
 use crate::layout::{Layout, Sizes, position_of};
 use crate::limits::{Limits, LiveLimits};
 use crate::marks::Marks;
+use crate::outline::Told;
 use crate::servers::Servers;
 use crate::shard::{Counts, Put, READS_MAX, Shard, Shared, Writer};
 use crate::sweep::Sweeps;
@@ -54,6 +55,7 @@ pub(crate) struct Core {
     pub(crate) restoring: RwLock<Option<Arc<Restoring>>>,
     pub(crate) is_restoring: AtomicBool,
     pub(crate) layout: Mutex<Layout>,
+    pub(crate) outline: Told,
 }
 
 impl Default for Cache {
@@ -78,9 +80,11 @@ impl Cache {
     /// A cache; takes all its memory. `random`: from the system, nobody else may know it.
     pub fn with(settings: &Settings, random: [u64; 3]) -> Cache {
         let (sizes, secret) = (Sizes::of(settings.octets), Secret::new(random));
+        let layout = Layout::new(sizes, &secret);
         Cache::of(Arc::new(Core {
             denials: Denials::new(sizes.denials, secret.clone()),
-            layout: Mutex::new(Layout::new(sizes, &secret)),
+            outline: Told::new(layout.outline()),
+            layout: Mutex::new(layout),
             shared: Shared {
                 secret,
                 limits: LiveLimits::new(&settings.limits),
@@ -227,12 +231,9 @@ impl Cache {
         }
     }
 
-    /// What there is, and what came of it.
+    /// What there is, and what came of it. Waits for nobody who writes or has something move.
     pub fn counts(&self) -> Counts {
-        let shards = self.core.layout().shards();
-        let mut counts = Counts::default();
-        shards.iter().for_each(|shard| counts.add(&shard.counts()));
-        counts
+        self.core.outline.get().counts()
     }
 
     /// How many entries of each kind there are, expired ones among them, and their octets. Looks at all of them, in steps: for operators.
@@ -255,18 +256,13 @@ impl Cache {
 
     /// Octets that all of it takes at most, however much is kept; where it has just been resized, once all is moved.
     pub fn octets(&self) -> usize {
-        self.core.layout().octets()
+        self.core.outline.get().octets
     }
 
     /// Octets of these that have been written so far, and so are memory of the process, at most: what is known of servers counts as a whole. While something moves, what it
-    /// leaves counts too.
+    /// leaves counts too. Waits for nobody.
     pub fn resident_octets(&self) -> usize {
-        let layout = self.core.layout();
-        let shards: usize = layout.shards().iter().map(|shard| shard.resident_octets()).sum();
-        let left: usize = layout.leaving().iter().map(|shard| shard.resident_octets()).sum();
-        let most = if layout.is_moving() { usize::MAX } else { layout.octets() };
-        let others = layout.servers().octets() + Marks::OCTETS + self.core.denials.octets();
-        (shards + others).min(most) + left
+        self.core.outline.get().resident_octets(self.core.denials.octets())
     }
 
     #[inline(always)]

@@ -96,7 +96,10 @@ impl Cache {
                 for position in 0..POSITIONS {
                     let (shard, marks) = (layout.newest(position), &self.core.shared.marks);
                     let heads = match position % shard.count {
-                        first if first == position => shard.lock().heads,
+                        first if first == position => {
+                            let _writing = shard.lock();
+                            shard.heads()
+                        }
                         first => marks.heads(mark, first),
                     };
                     marks.hide_before(mark, position, heads);

@@ -11,7 +11,10 @@ impl Shard {
     /// not.
     pub(crate) fn each(&self, shared: &Shared, ring: Which, mut each: impl FnMut(&[u8], bool)) {
         let mut octets = Vec::new();
-        let (mut place, until) = (0, self.lock().heads[ring as usize]);
+        let (mut place, until) = {
+            let _writing = self.lock();
+            (0, self.head(ring))
+        };
         while place < until {
             let _writing = self.lock();
             place = self.ring(ring).tail().max(place);

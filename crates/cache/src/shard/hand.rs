@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use wire::Name;
 
 use super::shape::Filling;
-use super::{Counts, Left, MAIN_WORDS_MAX, Shard, Shared, Writer, ghost_hash};
+use super::{Left, MAIN_WORDS_MAX, Shard, Shared, Writer, ghost_hash};
 use crate::entry::{self, Fixed};
 use crate::index::{Slot, Which};
 use crate::layout::position_of;
@@ -86,10 +86,7 @@ impl Shard {
 
     /// Has it begin after the places of others, of each ring. Before anybody has it.
     pub(crate) fn begin_after(&mut self, heads: [u64; 2]) {
-        let heads = [0, 1].map(|ring| self.rings[ring].begin_after(heads[ring]));
-        if let Ok(writer) = self.writer.get_mut() {
-            writer.heads = heads;
-        }
+        self.heads.set([0, 1].map(|ring| self.rings[ring].begin_after(heads[ring])));
     }
 
     /// From now on its entries go to these: one, or those at its positions, in order. Under its lock. `shift`: bits of a position that all have in common.
@@ -141,7 +138,7 @@ impl Shard {
         let home = self.index.home(shared.secret.hash(key.name.octets()));
         let is_of_use = is_visited && shared.limits().last_use(key.subject, fixed.end()) > now;
         if words > self.entry_words_max() || !is_of_use && excess.takes(octets.len()) {
-            writer.counts.evicted += 1;
+            self.counts.evicted.add(1);
             return;
         }
         let which = if words <= MAIN_WORDS_MAX { word.ring() } else { Which::Small };
@@ -150,14 +147,15 @@ impl Shard {
         let free = self.index.free_slot(&home);
         let Some(slot) = free.or_else(|| self.make_slot(writer, &home, |_| true)) else {
             writer.ghosts.insert(ghost_hash(&home, word.tag()));
-            writer.counts.evicted_index += 1;
+            self.counts.evicted_index.add(1);
             return;
         };
-        let place = self.ring(which).append(&mut writer.heads[which as usize], octets);
+        let place = self.append(writer, which, octets);
         self.index.set_visited(slot, is_visited);
         self.index.store(slot, Slot::new(word.tag(), which, place));
-        writer.counts.entries += 1;
-        writer.counts.octets += octets.len() as u64;
+        self.counts.taken.add(1);
+        self.counts.entries.add(1);
+        self.counts.octets.add(octets.len() as u64);
     }
 
     /// Hands on some more of what is here: whether that was the last.
@@ -168,7 +166,7 @@ impl Shard {
         for _ in 0..STEP_ENTRIES {
             let ring = self.ring(walk.ring);
             let place = walk.place.max(ring.tail());
-            if place >= writer.heads[walk.ring as usize] {
+            if place >= self.head(walk.ring) {
                 if walk.ring == Which::Small {
                     left.is_over.store(true, Ordering::Release);
                     return true;
@@ -189,20 +187,13 @@ impl Shard {
         false
     }
 
-    /// What others counted here so far, but for what is here: it is counted elsewhere from now on.
-    pub(crate) fn inherit(&self, of: &Shard) {
-        let others = of.counts();
-        self.overtaken.fetch_add(others.overtaken, Ordering::Relaxed);
-        self.lock().counts.add(&Counts { entries: 0, octets: 0, ..others });
-    }
-
-    /// How full it is.
+    /// How full it is. Waits for nobody.
     pub(crate) fn filling(&self) -> Filling {
-        let writer = self.lock();
-        let written: usize = self.rings.iter().zip(writer.heads).map(|(ring, head)| ring.written(head)).sum();
+        let written: usize = self.rings.iter().zip(self.heads()).map(|(ring, head)| ring.written(head)).sum();
+        let counts = self.counts();
         Filling {
-            entries: writer.counts.entries,
-            octets: writer.counts.octets,
+            entries: counts.entries,
+            octets: counts.octets,
             slots: self.index.slot_count() as u64,
             words: self.rings.iter().map(|ring| ring.len() as u64).sum(),
             written: written as u64,

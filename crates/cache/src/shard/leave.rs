@@ -24,7 +24,7 @@ impl Shard {
         now: Moment,
     ) {
         let slack = if which == Which::Main { self.entry_words_max() } else { 0 };
-        while self.ring(which).free(writer.heads[which as usize]) < words + slack {
+        while self.ring(which).free(self.head(which)) < words + slack {
             self.pass_tail(writer, shared, which, now);
         }
     }
@@ -57,7 +57,7 @@ impl Shard {
         if shared.limits().last_use(key.subject, fixed.end()) <= now
             || shared.marks.hide(&shared.secret, key.name, word)
         {
-            writer.counts.expired += 1;
+            self.counts.expired.add(1);
             return self.take_out(writer, slot);
         }
         let is_visited = self.index.is_visited(slot);
@@ -77,9 +77,9 @@ impl Shard {
             }
             Which::Small => {
                 writer.ghosts.insert(ghost_hash(&home, word.tag()));
-                writer.counts.evicted_unread += 1;
+                self.counts.evicted_unread.add(1);
             }
-            Which::Main => writer.counts.evicted += 1,
+            Which::Main => self.counts.evicted.add(1),
         }
         self.take_out(writer, slot);
     }
@@ -89,7 +89,7 @@ impl Shard {
     fn has_spare(&self, writer: &mut Writer, shared: &Shared, words: usize, now: Moment) -> bool {
         let ring = self.ring(Which::Main);
         for _ in 0..SPARE_STEPS_MAX {
-            if ring.free(writer.heads[Which::Main as usize]) >= words + self.entry_words_max() {
+            if ring.free(self.head(Which::Main)) >= words + self.entry_words_max() {
                 return true;
             }
             let mut octets = std::mem::take(&mut writer.leaving[Which::Main as usize]);
@@ -127,9 +127,9 @@ impl Shard {
         if from == Which::Small {
             self.make_room(writer, shared, Which::Main, octets.len() / 8, now);
         }
-        let place = self.ring(Which::Main).append(&mut writer.heads[Which::Main as usize], octets);
+        let place = self.append(writer, Which::Main, octets);
         self.index.set_visited(slot, false);
         self.index.store(slot, Slot::new(word.tag(), Which::Main, place));
-        writer.counts.kept_on += 1;
+        self.counts.kept_on.add(1);
     }
 }

@@ -34,7 +34,7 @@ impl Shard {
         put.shared.note_time(put.now);
         let may_be = rank::is_kept(put.key, put.entry) && !put.shared.marks.refuse(put.key.name, asked);
         let is_kept = may_be && self.weigh(writer, put);
-        writer.counts.refused += u64::from(!is_kept);
+        self.counts.refused.add(u64::from(!is_kept));
         is_kept
     }
 
@@ -56,7 +56,7 @@ impl Shard {
             writer.ghosts.insert(ghost_hash(&put.home, put.home.tag(put.key.subject)));
         }
         let is_kept = self.write(writer, put, put.entry, &neighbours);
-        writer.counts.restored += u64::from(is_kept);
+        self.counts.restored.add(u64::from(is_kept));
         is_kept
     }
 
@@ -131,16 +131,16 @@ impl Shard {
         let may_go = |slot| !neighbours.protected.contains(&Some(slot));
         let Some(slot) = free.or_else(|| self.make_slot(writer, &put.home, may_go)) else { return false };
         if present.is_some() {
-            self.count_out(writer, self.index.load(slot));
+            self.count_out(self.index.load(slot));
         }
-        let place = self.ring(which).append(&mut writer.heads[which as usize], octets);
+        let place = self.append(writer, which, octets);
         self.index.store(slot, Slot::new(tag, which, place));
         if present.is_none() || was_main {
             self.index.set_visited(slot, was_main);
         }
-        writer.counts.puts += 1;
-        writer.counts.entries += 1;
-        writer.counts.octets += octets.len() as u64;
+        self.counts.puts.add(1);
+        self.counts.entries.add(1);
+        self.counts.octets.add(octets.len() as u64);
         true
     }
 
@@ -154,7 +154,7 @@ impl Shard {
         writer.turn = writer.turn.wrapping_add(1);
         let slot = self.index.victim(home, writer.turn, may_go)?;
         self.take_out(writer, slot);
-        writer.counts.evicted_index += 1;
+        self.counts.evicted_index.add(1);
         Some(slot)
     }
 }

@@ -177,6 +177,41 @@ fn slots_follow_what_is_kept() {
     assert!(long.octets > 3_700_000 && used > 0.95, "{long:?} {used}");
 }
 
+/// What is there, and what came of it, is told while others hold every lock; also at each step of a move it is what is there, and what only grows never goes down.
+#[test]
+fn counts_wait_for_nobody() {
+    let mut cache = cache(17 << 20);
+    fill(&cache, 0..2_000, Moment(5));
+    {
+        let layout = cache.core.layout();
+        let shards = layout.shards();
+        let _writing: Vec<_> = shards.iter().map(|shard| shard.lock()).collect();
+        let counts = cache.counts();
+        assert_eq!((counts.entries, counts.puts, cache.octets()), (2_000, 2_000, 17 << 20));
+        assert!((1 << 16..17 << 20).contains(&cache.resident_octets()));
+    }
+    let growing = |counts: &Counts| {
+        let all: Vec<_> = counts.each().filter(|(name, ..)| !["entries", "octets"].contains(name)).collect();
+        all.into_iter().map(|(.., count)| count).collect::<Vec<_>>()
+    };
+    let mut last = cache.counts();
+    for (to, more) in [(40 << 20, 2_000), (2 << 20, 2_001)] {
+        cache.resize(to);
+        assert_eq!(cache.octets(), to);
+        settle(&mut cache, Moment(6), |cache| {
+            let counts = cache.counts();
+            let there = (0..more).filter(|number| is_there(cache, *number)).count();
+            assert_eq!((counts.entries, counts.octets), (there as u64, last.octets), "{to}");
+            let is_more = |(now, before): (u64, u64)| now >= before;
+            assert!(growing(&counts).into_iter().zip(growing(&last)).all(is_more), "{last:?} {counts:?}");
+            last = counts;
+        });
+        fill(&cache, more..more + 1, Moment(7));
+        last = cache.counts();
+    }
+    assert!(last.puts == 2_002 && last.taken >= 4_001, "{last:?}");
+}
+
 /// Readers and writers beside one who moves everything: what is read is whole and of its key, and what is put is there.
 #[test]
 fn moved_while_others_work() {
