@@ -9,6 +9,7 @@
 
 mod anchors;
 mod clock;
+mod counts;
 mod desk;
 mod ebb;
 mod explained;
@@ -40,6 +41,7 @@ use crate::command::ResolverStatus;
 use crate::settings::Settings;
 use anchors::Keeper;
 use clock::Clock;
+use counts::Words;
 use desk::Desk;
 use ebb::Ebb;
 use negative::Negatives;
@@ -70,6 +72,8 @@ pub(crate) struct Recursion {
     key: RandomState,
     /// Where operators leave errands for each worker.
     desks: Mutex<Vec<Arc<Desk>>>,
+    /// What each worker counts.
+    words: Mutex<Vec<Words>>,
     /// Names that are not validated for a while.
     negatives: Negatives,
     /// What the time is.
@@ -147,6 +151,7 @@ impl Recursion {
             places,
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
+            words: Mutex::named("counts of the resolver", Vec::new()),
             negatives,
             clock,
             outage: Outage::default(),

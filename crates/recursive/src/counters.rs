@@ -1,11 +1,11 @@
-//! What a responder did, counted. Each worker has its own; readers add them up.
+//! What a responder did, counted where others read it at any time. Each worker has its own words, which it alone changes; readers add them up.
 
 use wire::iana::rcode;
 
 sync::counters! {
-    /// The counts of one responder for others to read: shown by its owner from time to time.
-    pub live LiveCounters;
-    /// Counts since the responder was made.
+    /// What is counted.
+    pub(crate) live Words;
+    /// Counts since the responder was made, or since the worker began whose words it counts in.
     pub values Counters;
 
     /// Answers from what is kept.
@@ -51,10 +51,50 @@ sync::counters! {
 impl Counters {
     /// How many response codes are told apart: all that are assigned.
     pub const RCODES: usize = rcode::BADCOOKIE as usize + 2;
+}
 
+/// The counts of one responder.
+#[derive(Debug, Default)]
+pub struct LiveCounters(Words);
+
+impl LiveCounters {
+    /// Reads all counters.
+    pub fn read(&self) -> Counters {
+        let words = self.0.read();
+        // What is given again as octets is counted once there: most queries are that.
+        Counters { hits: words.hits + words.rendered, ..words }
+    }
+
+    /// What the responder writes: `hits` are those that were not given again as octets.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &Words {
+        &self.0
+    }
+}
+
+impl Words {
     /// Counts a response with this response code.
     #[inline(always)]
-    pub(crate) fn response(&mut self, rcode: u16) {
-        self.rcodes[usize::from(rcode).min(Counters::RCODES - 1)] += 1;
+    pub(crate) fn response(&self, rcode: u16) {
+        self.rcodes[usize::from(rcode).min(Counters::RCODES - 1)].add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_again_is_a_hit() {
+        let counters = LiveCounters::default();
+        counters.words().hits.add(2);
+        counters.words().rendered.add(5);
+        counters.words().response(2);
+        counters.words().response(4_000);
+        let read = counters.read();
+        assert_eq!(
+            (read.hits, read.rendered, read.rcodes[2], read.rcodes[Counters::RCODES - 1]),
+            (7, 5, 1, 1)
+        );
     }
 }

@@ -13,8 +13,10 @@ mod reply;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use crate::answer::Buffers;
-use crate::counters::Counters;
+use crate::counters::{Counters, LiveCounters};
 use crate::dues::Dues;
 use crate::local::Found;
 use crate::pace::Paces;
@@ -113,7 +115,7 @@ pub struct Responder {
     turn: u32,
     /// For names of clients that wait.
     rooms: NameRooms,
-    counters: Counters,
+    counters: Arc<LiveCounters>,
 }
 
 impl Responder {
@@ -142,13 +144,18 @@ impl Responder {
             paces: Paces::new(),
             turn: 0,
             rooms: NameRooms::default(),
-            counters: Counters::default(),
+            counters: Arc::default(),
         }
     }
 
     /// What it did so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        self.counters.read()
+    }
+
+    /// Counts in these words from now on, which others read.
+    pub fn count_in(&mut self, counters: Arc<LiveCounters>) {
+        self.counters = counters;
     }
 
     /// Forgets the answers given before. Never needed for them to be right: that is for tests and measurements.
@@ -217,13 +224,13 @@ impl Responder {
                 .map(|refusal| Verdict { edes: [refusal.ede, None], ..Verdict::of(refusal.rcode) }),
         };
         if let Some(verdict) = refusal {
-            self.counters.faults += 1;
+            self.counters.words().faults.add(1);
             let question = read.question.map(|question| question.qclass);
             return self.say(verdict, question, policy, time.now, room);
         }
         let is_spurious = policy.demands_cookies && has_cookie == Ok(true) && !self.is_proved;
         if is_unproved || is_spurious && !client.transport.is_stream() {
-            self.counters.unproved += 1;
+            self.counters.words().unproved.add(1);
             let verdict = match has_cookie {
                 // It comes again with the cookie that it gets (RFC 7873 5.2.3), or over TCP.
                 Ok(true) => Verdict::of(rcode::BADCOOKIE),
@@ -241,10 +248,10 @@ impl Responder {
     /// Has the client wait, unless its prefix asks too much.
     fn pace(&mut self, client: &Client<'_>, policy: &Policy, now: Moment, room: &mut [u8]) -> Served {
         if self.paces.may(client.address, self.is_proved, policy.misses_per_second, now) {
-            self.counters.misses += 1;
+            self.counters.words().misses.add(1);
             return Served::Miss;
         }
-        self.counters.paced += 1;
+        self.counters.words().paced.add(1);
         let verdict = match self.is_proved {
             true => Verdict::failure([Some(ede::OTHER), None]),
             false => Verdict { flags: header::TC, ..Verdict::of(rcode::NOERROR) },

@@ -1,6 +1,6 @@
 //! What is known about a response before it is finished: its code, flags and errors; and the end of writing it.
 
-use crate::counters::Counters;
+use crate::counters::Words;
 use crate::policy::Policy;
 use crate::wishes::Wishes;
 use crate::writer::Writer;
@@ -48,7 +48,7 @@ impl Verdict {
 
 /// Adds OPT, writes the header, and counts the response; `offers`: whether the client may have recursion (RA). Returns the octets.
 pub(crate) fn finish(
-    counters: &mut Counters,
+    counters: &Words,
     verdict: Verdict,
     (wishes, offers): (&Wishes, bool),
     policy: &Policy,

@@ -21,10 +21,12 @@ mod links;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use crate::wishes::Waiting;
 pub use bounds::*;
 use cache::{Moment, Secret};
-pub use clients::{Comer, Counts, Fate, Gone, Room, Taken, Who};
+pub use clients::{Comer, Counts, Fate, Gone, LiveCounts, Room, Taken, Who};
 use groups::{Groups, NONE};
 use keys::{PREFIXES, ZONES};
 use resolve::Waiter;
@@ -76,7 +78,7 @@ pub struct Waiters<T> {
     questions: Box<[u32]>,
     unproved: usize,
     keys: Secret,
-    counts: Counts,
+    counts: Arc<LiveCounts>,
 }
 
 /// First and last of a chain.
@@ -103,13 +105,19 @@ impl<T> Waiters<T> {
             questions: vec![NONE; places.next_power_of_two()].into(),
             unproved: 0,
             keys: Secret::default(),
-            counts: Counts::default(),
+            counts: Arc::default(),
         }
     }
 
     /// How many there are, and what became of others.
     pub fn counts(&self) -> Counts {
-        self.counts
+        self.counts.read()
+    }
+
+    /// Counts in these words from now on, which others read. Before anybody waits: of who counted there before, nobody does any more.
+    pub fn count_in(&mut self, counts: Arc<LiveCounts>) {
+        counts.waiting.write(0);
+        self.counts = counts;
     }
 
     /// Octets of memory, names apart.
@@ -133,29 +141,29 @@ impl<T> Waiters<T> {
     pub fn make_room(&mut self, comer: &Comer) -> Room<T> {
         let Comer { question, prefix, zone, is_proved, .. } = *comer;
         if self.find(question, is_proved).is_some() {
-            self.counts.joined += 1;
+            self.counts.joined.add(1);
             return Room::Joined;
         }
         let unproved_max = (self.places * UNPROVED_QUARTERS / 4).max(1);
         let is_full =
-            self.counts.waiting as usize >= self.places || !is_proved && self.unproved >= unproved_max;
+            self.counts.waiting.read() as usize >= self.places || !is_proved && self.unproved >= unproved_max;
         let (victim, count) = if self.prefixes.length(prefix) >= share(self.places, PREFIX_PART) {
-            (self.prefixes.ends(prefix).first, &mut self.counts.evicted_for_prefix)
+            (self.prefixes.ends(prefix).first, &self.counts.evicted_for_prefix)
         } else if self.zones.length(zone) >= share(self.places, ZONE_PART) {
-            (self.zones.ends(zone).first, &mut self.counts.evicted_for_zone)
+            (self.zones.ends(zone).first, &self.counts.evicted_for_zone)
         } else if !is_full {
             return Room::Free;
         } else {
             match self.culprit(is_proved) {
-                Some(victim) => (victim, &mut self.counts.evicted_culprits),
+                Some(victim) => (victim, &self.counts.evicted_culprits),
                 None => {
                     let [unproved, proved] = self.ages;
                     let oldest = if unproved.first == NONE { proved } else { unproved };
-                    (oldest.first, &mut self.counts.evicted_oldest)
+                    (oldest.first, &self.counts.evicted_oldest)
                 }
             }
         };
-        *count += 1;
+        count.add(1);
         match self.remove(victim) {
             Some(gone) => Room::Evicted(gone),
             None => Room::Free,
@@ -205,8 +213,9 @@ impl<T> Waiters<T> {
         self.link(By::Prefix, at);
         self.link(By::Zone, at);
         self.unproved += usize::from(!is_proved);
-        self.counts.waiting += 1;
-        self.counts.most = self.counts.most.max(self.counts.waiting);
+        let waiting = self.counts.waiting.read() + 1;
+        self.counts.waiting.write(waiting);
+        self.counts.most.write(self.counts.most.read().max(waiting));
         waiter
     }
 
@@ -216,8 +225,8 @@ impl<T> Waiters<T> {
         let Slot { waiting, ticket, since, is_proved, question, prefix, zone, .. } =
             self.remove_slot(key_of(waiter))?;
         match fate {
-            Fate::Late => self.counts.late += 1,
-            Fate::Truncate => self.counts.truncated += 1,
+            Fate::Late => self.counts.late.add(1),
+            Fate::Truncate => self.counts.truncated.add(1),
             Fate::Reply => {}
         }
         Some(Taken { waiting, ticket, fate, since, is_proved, prefix, zone, question })
@@ -301,7 +310,7 @@ impl<T> Waiters<T> {
         self.unlink_question(question, key.slot);
         let slot = self.slots.remove(key)?;
         self.unproved -= usize::from(!slot.is_proved);
-        self.counts.waiting -= 1;
+        self.counts.waiting.subtract(1);
         Some(slot)
     }
 

@@ -26,7 +26,7 @@ mod task;
 mod tests;
 pub mod world;
 
-pub use counters::Counters;
+pub use counters::{Counters, LiveCounters};
 pub use explain::Told;
 pub use outcome::{Ask, From, Outcome, Waiter};
 pub use requests::Request;

@@ -158,10 +158,10 @@ impl Resolver {
         let step = self.validate((id, task), &mut proof, world);
         let work = proof.validation.work();
         self.budgets.set_work(task.budget, work);
-        self.counters.signatures += u64::from(work.signatures - before.signatures);
-        self.counters.known_signatures += u64::from(work.known - before.known);
-        self.counters.digests += u64::from(work.digests - before.digests);
-        self.counters.hash_rounds += u64::from(work.hash_rounds - before.hash_rounds);
+        self.counters.signatures.add(u64::from(work.signatures - before.signatures));
+        self.counters.known_signatures.add(u64::from(work.known - before.known));
+        self.counters.digests.add(u64::from(work.digests - before.digests));
+        self.counters.hash_rounds.add(u64::from(work.hash_rounds - before.hash_rounds));
         match step {
             Step::Need(need) => {
                 self.fetch(id, task, &mut proof, need, world);
@@ -235,7 +235,7 @@ impl Resolver {
         verdict: &Verdict,
         world: &mut dyn World,
     ) -> Flow {
-        self.counters.proofs += 1;
+        self.counters.proofs.add(1);
         let held_octets = std::mem::take(&mut proof.octets);
         self.proving_octets -= held_octets;
         if !verdict.is_fact() {
@@ -252,7 +252,7 @@ impl Resolver {
         }
         let ede = verdict.reason.as_ref().and_then(Reason::ede);
         if security == Security::Bogus {
-            self.counters.bogus += 1;
+            self.counters.bogus.add(1);
             if let Some(flow) = self.prove_again(id, task, &mut proof, verdict, world) {
                 match flow {
                     Again::Chain => {

@@ -48,7 +48,7 @@ impl Resolver {
                 self.answered(id, received.octets, &mut reply, world);
             }
             (None, Some((id, why))) => self.missed(id, why, world),
-            (None, None) => self.counters.strays += 1,
+            (None, None) => self.counters.strays.add(1),
         }
         self.scratch.reply = reply;
     }
@@ -57,7 +57,7 @@ impl Resolver {
     pub(crate) fn streamed(&mut self, stream: StreamId, octets: &[u8], world: &mut dyn World) {
         let Some([a, b]) = octets.first_chunk() else { return };
         let Some(id) = self.streams.find(stream, u16::from_be_bytes([*a, *b])) else {
-            self.counters.strays += 1;
+            self.counters.strays.add(1);
             return;
         };
         let mut reply = std::mem::take(&mut self.scratch.reply);
@@ -65,7 +65,7 @@ impl Resolver {
             Some(Ok(())) => self.answered(id, octets, &mut reply, world),
             Some(Err(why)) => {
                 // Nobody can guess here: the server answers something else.
-                self.counters.mismatches += 1;
+                self.counters.mismatches.add(1);
                 if let Some(Exchange { task, server, .. }) = self.exchanges.get(id)
                     && let Some(task) = self.mesh.get_mut(*task)
                 {
@@ -146,7 +146,7 @@ impl Resolver {
 
     /// Something came from the right server on the right path that is no answer to what was asked.
     fn missed(&mut self, id: ExchangeId, why: Mismatch, world: &mut dyn World) {
-        self.counters.mismatches += 1;
+        self.counters.mismatches.add(1);
         let Some(exchange) = self.exchanges.get(id) else { return };
         let (task_id, server) = (exchange.task, exchange.server);
         let Some(task) = self.mesh.get_mut(task_id) else { return };
@@ -161,7 +161,7 @@ impl Resolver {
             _ => return,
         };
         if over_stream == OverStream::Guessed {
-            self.counters.guessed += 1;
+            self.counters.guessed.add(1);
         }
         self.retry(task_id, id, Some(over_stream), world);
     }
@@ -185,7 +185,7 @@ impl Resolver {
     /// An answer came for a question: for its task, and for those that wait for the same.
     fn answered(&mut self, id: ExchangeId, octets: &[u8], reply: &mut Reply, world: &mut dyn World) {
         let Some(exchange) = self.close_exchange(id, world) else { return };
-        self.counters.responses += 1;
+        self.counters.responses.add(1);
         self.learn(&exchange, reply, world);
         let Some(mut task) = self.mesh.take(exchange.task) else { return };
         task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);

@@ -21,7 +21,7 @@ use crate::ask::exchange::{Exchanges, Way};
 use crate::ask::inquiry::Inquiries;
 use crate::ask::network::Network;
 use crate::ask::stream::Streams;
-use crate::counters::Counters;
+use crate::counters::{Counters, LiveCounters};
 use crate::explain::Told;
 use crate::known::cuts::Cuts;
 use crate::known::disowned::Disowned;
@@ -86,7 +86,9 @@ pub struct Resolver {
     pub(crate) inquiries: Inquiries,
     pub(crate) streams: Streams,
     pub(crate) network: Network,
-    pub(crate) counters: Counters,
+    pub(crate) counters: Arc<LiveCounters>,
+    /// What was counted of the system's pieces before this resolver.
+    pieces_before: u64,
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
     pub(crate) passing: Passing,
@@ -140,7 +142,8 @@ impl Resolver {
             inquiries: Inquiries::default(),
             streams: Streams::default(),
             network: Network::default(),
-            counters: Counters::default(),
+            counters: Arc::default(),
+            pieces_before: 0,
             scratch,
             standings: Standings::default(),
             passing: Passing::default(),
@@ -166,6 +169,12 @@ impl Resolver {
     /// Has what lives for one event cut from these areas, where before the system's allocator was asked for each piece.
     pub fn work_in(&mut self, areas: Arc<Areas>) {
         self.scratch.work = Work::new(areas);
+    }
+
+    /// Counts in these words from now on, which others read.
+    pub fn count_in(&mut self, counters: Arc<LiveCounters>) {
+        self.pieces_before = counters.system_pieces.read();
+        self.counters = counters;
     }
 
     /// Takes other settings: for tasks that begin from now on, and for the next steps of the others.
@@ -194,7 +203,7 @@ impl Resolver {
             (Some(id), Some(waiter)) => self.join(id, ask, waiter)?,
             (None, waiter) => self.begin(ask, is_unchecked, waiter, world)?,
         }
-        self.counters.asked += 1;
+        self.counters.asked.add(1);
         self.run(world);
         Ok(())
     }
@@ -254,17 +263,22 @@ impl Resolver {
         [left, due, self.streams.deadline()].into_iter().flatten().min()
     }
 
-    /// What was done so far.
+    /// What was done so far, in this event too.
     pub fn counters(&self) -> Counters {
-        let system_pieces = self.scratch.work.system_pieces();
-        Counters { streams: self.streams.opened, system_pieces, ..self.counters }
+        Counters { system_pieces: self.system_pieces(), ..self.counters.read() }
     }
 
     /// An event begins.
     pub(crate) fn turn(&mut self, world: &dyn World) {
         self.time = world.time();
         self.told_now = 0;
+        // Those of the event before.
+        self.counters.system_pieces.write(self.system_pieces());
         self.scratch.work.clear();
+    }
+
+    fn system_pieces(&self) -> u64 {
+        self.pieces_before + self.scratch.work.system_pieces()
     }
 
     /// Steps until nothing is ready.
@@ -284,7 +298,7 @@ impl Resolver {
     pub(crate) fn steps(&mut self, id: TaskId, mut task: Box<Task>, world: &mut dyn World) {
         loop {
             if let Some(outcome) = self.hopeless(&task) {
-                self.counters.hopeless += 1;
+                self.counters.hopeless.add(1);
                 return self.finish(id, task, outcome, world);
             }
             let flow = match (self.desertion(&mut task), task.state) {

@@ -83,12 +83,12 @@ pub(crate) const WAITING: [(&str, &str); 5] = [
 const _: () = assert!(recursive::Counters::RCODES == auth::Counters::RCODES, "the same are told apart");
 
 impl Recursed {
-    /// Asks all workers.
+    /// Reads what all workers count.
     pub(crate) fn of(recursion: &Recursion) -> Recursed {
         let mut sum = Recursed::default();
         for counts in recursion.counts() {
             sum.answers = sum.answers.sum(counts.answers);
-            sum.done.add(&counts.resolver);
+            sum.done = sum.done.sum(counts.resolver);
             let of = counts.waiting;
             let evicted =
                 of.evicted_for_prefix + of.evicted_for_zone + of.evicted_culprits + of.evicted_oldest;

@@ -13,8 +13,8 @@ use crate::controller::Controller;
 /// Writes the numbers of a server, and remembers what it has said.
 pub(crate) struct Exporter {
     table: Vec<Family>,
-    /// What each counter was told to be, by name and labels. Counters are read while they are counted, a sum and its parts one after the other, and those of a resolver by
-    /// asking workers, one of which may not answer: what is computed of them can be a little less than a moment before. A reader would take that for a new start.
+    /// What each counter was told to be, by name and labels. Counters are read while they are counted, a sum and its parts one after the other: what is computed of them can be
+    /// a little less than a moment before. A reader would take that for a new start.
     told: HashMap<String, u64>,
 }
 

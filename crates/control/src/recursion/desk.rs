@@ -23,8 +23,8 @@ const ERRANDS_MAX: usize = 64;
 
 /// What is wanted.
 pub(super) enum Errand {
-    /// What has been counted.
-    Counts(Sender<Counts>),
+    /// That the worker goes by the terms of now: it takes them before it does an errand.
+    Terms(Sender<()>),
     /// What is being found out, and who waits.
     Requests(Sender<Vec<RequestLine>>),
     /// Find something out anew, and say how.
@@ -33,14 +33,6 @@ pub(super) enum Errand {
     Forget(Sender<()>),
     /// Fetch the keys of a zone from its servers. `number`: another for each look.
     Look { zone: NameBuf, number: u64, to: Sender<Found> },
-}
-
-/// What a worker has counted.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
-    pub answers: recursive::Counters,
-    pub resolver: resolve::Counters,
-    pub waiting: recursive::waiting::Counts,
 }
 
 /// Where errands for one worker wait.
@@ -95,9 +87,9 @@ impl Recursion {
         Arc::clone(&desks[worker])
     }
 
-    /// What each worker has counted.
-    pub(crate) fn counts(&self) -> Vec<Counts> {
-        self.ask_all(Errand::Counts)
+    /// Has all workers take the terms of now, those too that have nothing to do.
+    pub(super) fn hand_terms(&self) {
+        self.ask_all(Errand::Terms);
     }
 
     /// What is being found out by all workers.
@@ -130,13 +122,8 @@ impl Recursion {
 /// Does an errand. Whoever wanted it may have gone.
 pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &mut Replies, now: cache::Moment) {
     match errand {
-        Errand::Counts(to) => {
-            let counts = Counts {
-                answers: *replies.answers.counters(),
-                resolver: resolver.counters(),
-                waiting: replies.waiters.counts(),
-            };
-            let _ = to.send(counts);
+        Errand::Terms(to) => {
+            let _ = to.send(());
         }
         Errand::Forget(to) => {
             resolver.forget_standings();

@@ -83,10 +83,15 @@ impl Recursor {
         let terms = shared.current_terms();
         let mut resolver = Resolver::new(terms.resolve.clone(), random.rotate_left(32));
         resolver.work_in(Arc::clone(&shared.areas));
+        let words = shared.words_of(worker);
+        resolver.count_in(words.resolver);
+        let mut replies = Replies::new(random, shared.places);
+        replies.answers.count_in(words.answers);
+        replies.waiters.count_in(words.waiting);
         Recursor {
             shared: Arc::clone(shared),
             resolver,
-            replies: Replies::new(random, shared.places),
+            replies,
             own: OwnZones::default(),
             terms,
             timer: None,

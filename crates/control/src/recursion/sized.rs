@@ -58,8 +58,7 @@ impl Recursion {
                 Tended::Held if was_held => return false,
                 Tended::Held => {
                     self.change(|_| {});
-                    // Workers that have nothing to do look at their terms too.
-                    self.counts();
+                    self.hand_terms();
                     was_held = true;
                     continue;
                 }

@@ -3,7 +3,7 @@
 use super::here::{LocalEnd, local};
 use super::{IsOfOurs, Responder, Served};
 use crate::answer::{self, Asked, End, Parts};
-use crate::counters::Counters;
+use crate::counters::Words;
 use crate::policy::Policy;
 use crate::rebinding::Rebinding;
 use crate::rendered::Wanted;
@@ -25,6 +25,7 @@ impl Responder {
         room: &mut [u8],
     ) -> Served {
         let Responder { buffers, question, wishes, suffixes, marks, counters, missed, rendered, .. } = self;
+        let counters = counters.words();
         buffers.name.set(missed.name());
         let asked_for = (&*wishes, Some((question.name(), class::IN)));
         let tables = (&mut **suffixes, marks);
@@ -35,14 +36,14 @@ impl Responder {
         let filter = filter_for(policy, wishes, buffers.name.name());
         let local = local(policy, wishes, &mut buffers.name, now, &mut writer);
         (self.is_aliased, self.is_told) = (local.is_aliased, local.is_told);
-        counters.told += u64::from(local.is_told);
+        counters.told.add(u64::from(local.is_told));
         let verdict = match local.end {
             Some(LocalEnd::Drop) => {
-                counters.dropped += 1;
+                counters.dropped.add(1);
                 return Served::Drop;
             }
             Some(LocalEnd::Verdict(verdict)) => {
-                counters.local += 1;
+                counters.local.add(1);
                 verdict
             }
             None => {
@@ -76,7 +77,7 @@ impl Responder {
                     }
                     End::Answer(verdict) => {
                         self.is_due = parts.is_due && self.dues.is_said(wanted.hash(), now);
-                        counters.hits += 1;
+                        counters.hits.add(1);
                         count(counters, &parts);
                         // The name may be another's tomorrow, and be filtered then.
                         let is_unfiltered = wishes.is_of_ours && policy.rebinding.is_some();
@@ -95,8 +96,8 @@ impl Responder {
         if verdict.has_no_records() {
             writer.back_to(start);
         }
-        counters.failures += u64::from(verdict.rcode == rcode::SERVFAIL);
-        counters.truncated += u64::from(writer.is_truncated());
+        counters.failures.add(u64::from(verdict.rcode == rcode::SERVFAIL));
+        counters.truncated.add(u64::from(writer.is_truncated()));
         match verdict::finish(counters, verdict, (wishes, true), policy, writer, None) {
             Some(octets) => Served::Octets(octets),
             None => Served::Drop,
@@ -109,9 +110,9 @@ pub(super) fn filter_for<'p>(policy: &'p Policy, wishes: &Wishes, qname: &Name) 
     policy.rebinding.as_ref().filter(|filter| !wishes.is_of_ours && filter.concerns(qname))
 }
 
-pub(super) fn count(counters: &mut Counters, parts: &Parts) {
-    counters.secure += u64::from(parts.security == Security::Secure);
-    counters.dns64 += u64::from(parts.made);
-    counters.filtered += u64::from(parts.is_filtered);
-    counters.stale += u64::from(parts.is_stale);
+pub(super) fn count(counters: &Words, parts: &Parts) {
+    counters.secure.add(u64::from(parts.security == Security::Secure));
+    counters.dns64.add(u64::from(parts.made));
+    counters.filtered.add(u64::from(parts.is_filtered));
+    counters.stale.add(u64::from(parts.is_stale));
 }

@@ -45,10 +45,10 @@ impl Responder {
         room[HEADER_OCTETS..start - 4].copy_from_slice(name);
         room[start - 4..start].copy_from_slice(&[t, y, c, l]);
         self.is_due = pasted.is_due && self.dues.is_said(wanted.hash(), now);
-        self.counters.hits += 1;
-        self.counters.rendered += 1;
-        self.counters.secure += u64::from(pasted.is_secure);
-        self.counters.response(pasted.verdict.rcode);
+        let words = self.counters.words();
+        words.rendered.add(1);
+        words.secure.add(u64::from(pasted.is_secure));
+        words.response(pasted.verdict.rcode);
         Some(end)
     }
 }

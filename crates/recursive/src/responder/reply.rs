@@ -36,6 +36,7 @@ impl Responder {
         self.question.set(&waiting.name);
         self.wishes = waiting.wishes;
         let Responder { buffers, question, wishes, suffixes, marks, counters, made, .. } = self;
+        let counters = counters.words();
         buffers.name.set_lower(question.name());
         let asked_for = (&*wishes, Some((question.name(), class::IN)));
         let tables = (&mut **suffixes, marks);
@@ -66,9 +67,9 @@ impl Responder {
             writer.back_to(start);
         }
         count(counters, &parts);
-        counters.failures += u64::from(verdict.rcode == rcode::SERVFAIL);
-        counters.stale += u64::from(outcome.is_stale);
-        counters.truncated += u64::from(writer.is_truncated());
+        counters.failures.add(u64::from(verdict.rcode == rcode::SERVFAIL));
+        counters.stale.add(u64::from(outcome.is_stale));
+        counters.truncated.add(u64::from(writer.is_truncated()));
         let words = outcome.reason.filter(|_| verdict.edes[0].is_some() && verdict.edes == outcome.edes);
         Replied::Octets(
             verdict::finish(counters, verdict, (wishes, true), policy, writer, words).unwrap_or(0),
@@ -91,8 +92,8 @@ impl Responder {
         room: &mut [u8],
     ) -> usize {
         match why {
-            ede::NETWORK_ERROR => self.counters.without_network += 1,
-            _ => self.counters.unanswered += 1,
+            ede::NETWORK_ERROR => self.counters.words().without_network.add(1),
+            _ => self.counters.words().unanswered.add(1),
         }
         if policy.stale_seconds > 0
             && let Some(octets) = self.expired(waiting, why, (policy, cache), now, room)
@@ -115,6 +116,7 @@ impl Responder {
         self.question.set(&waiting.name);
         self.wishes = waiting.wishes;
         let Responder { buffers, question, wishes, suffixes, marks, counters, .. } = self;
+        let counters = counters.words();
         buffers.name.set_lower(question.name());
         let asked_for = (&*wishes, Some((question.name(), class::IN)));
         let tables = (&mut **suffixes, marks);
@@ -135,7 +137,7 @@ impl Responder {
             return None;
         }
         count(counters, &parts);
-        counters.truncated += u64::from(writer.is_truncated());
+        counters.truncated.add(u64::from(writer.is_truncated()));
         verdict::finish(counters, verdict, (wishes, true), policy, writer, None)
     }
 
@@ -151,7 +153,7 @@ impl Responder {
         self.question.set(&waiting.name);
         // Our name would be longer than the question.
         self.wishes = Wishes { wants_nsid: false, ..waiting.wishes };
-        self.counters.failures += 1;
+        self.counters.words().failures.add(1);
         match self.say(Verdict::failure([Some(why), None]), Some(class::IN), policy, now, room) {
             Served::Octets(octets) => octets,
             _ => 0,
@@ -171,7 +173,7 @@ impl Responder {
 
     /// Says REFUSED to the query that was just served as [`Served::Refused`]: with RA to who may recurse and did not want to (RFC 1034 4.3.1).
     pub fn refuse(&mut self, policy: &Policy, now: Moment, room: &mut [u8]) -> usize {
-        self.counters.refused += 1;
+        self.counters.words().refused.add(1);
         let wants_recursion = self.wishes.flags & header::RD != 0;
         let why = if wants_recursion { ede::PROHIBITED } else { ede::NOT_AUTHORITATIVE };
         let verdict = Verdict::with_ede(rcode::REFUSED, why);
@@ -205,7 +207,7 @@ impl Responder {
         let asked_for = (&*wishes, class.map(|class| (question.name(), class)));
         let tables = (&mut **suffixes, marks);
         let writer = Writer::new(room, tables, asked_for, wishes.opt(policy), (now, 0))?;
-        verdict::finish(counters, verdict, (wishes, offers), policy, writer, None)
+        verdict::finish(counters.words(), verdict, (wishes, offers), policy, writer, None)
     }
 
     /// Takes up again what a client waits for, such that [`Responder::ask`] says it.

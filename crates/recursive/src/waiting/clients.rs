@@ -73,25 +73,28 @@ pub struct Taken<T> {
     pub(super) question: u64,
 }
 
-/// How many there are, and what became of others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+sync::counters! {
+    /// What is counted of the clients of one worker, where others read it at any time. Their owner alone changes it.
+    pub live LiveCounts;
+    /// How many there are, and what became of others.
+    pub values Counts;
+
     /// That wait now.
-    pub waiting: u64,
+    waiting,
     /// Most that ever did.
-    pub most: u64,
+    most,
     /// Gone because their prefix had its share.
-    pub evicted_for_prefix: u64,
+    evicted_for_prefix,
     /// Gone because their zone had its share.
-    pub evicted_for_zone: u64,
+    evicted_for_zone,
     /// Gone because there was no place, of a prefix or zone with too many.
-    pub evicted_culprits: u64,
+    evicted_culprits,
     /// Gone because there was no place, as the oldest of all.
-    pub evicted_oldest: u64,
+    evicted_oldest,
     /// Queries that were sent again.
-    pub joined: u64,
+    joined,
     /// Answers that came too late.
-    pub late: u64,
+    late,
     /// Answers of a pulse that were sent as TC.
-    pub truncated: u64,
+    truncated,
 }

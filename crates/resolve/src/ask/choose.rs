@@ -169,7 +169,7 @@ impl Resolver {
             && let Some((name, rtype)) = task.candidates.next_sought(vain)
         {
             let name = name.to_lowercase();
-            self.counters.seeks += 1;
+            self.counters.seeks.add(1);
             if self.child((id, task), (&name, rtype), Purpose::Address, world).is_some() {
                 return true;
             }

@@ -153,7 +153,7 @@ impl Resolver {
             _ => false,
         };
         let flow = (read.is_ok() && is_of_use).then(|| {
-            self.counters.own += 1;
+            self.counters.own.add(1);
             self.replied(id, task, &exchange, &mut reply, world)
         });
         self.scratch.reply = reply;
@@ -184,14 +184,14 @@ impl Resolver {
             Kind::NameError => rcode::NXDOMAIN,
             Kind::TooLong => rcode::YXDOMAIN,
             Kind::Alias => {
-                self.counters.own += 1;
+                self.counters.own.add(1);
                 let target: NameBuf = reply.name().to_owned();
                 return Some(self.follow_alias(task, lists, Security::Insecure, Some(&target)));
             }
             Kind::Referral => return self.own_referral(id, task, reply, world),
             _ => return None,
         };
-        self.counters.own += 1;
+        self.counters.own.add(1);
         Some(Flow::End(whole(task, rcode, lists, Security::Insecure)))
     }
 

@@ -79,7 +79,7 @@ impl Resolver {
     fn unreached(&mut self, task: &mut Task, server: &SocketAddr, why: Unsent) {
         task.candidates.untried(server);
         if why == Unsent::Unreachable {
-            self.counters.unreachable += 1;
+            self.counters.unreachable.add(1);
             self.network.unreachable(server, self.time.now);
         } else {
             task.again_at = Some(self.time.now.plus_ms(RETRY_MS));
@@ -94,7 +94,7 @@ impl Resolver {
         let Some(id) = on_way.find(is_it) else { return };
         let Some(exchange) = self.close_exchange(id, world) else { return };
         // Counted apart, and not taken back: what has grown once does not go down.
-        self.counters.datagrams_unsent += 1;
+        self.counters.datagrams_unsent.add(1);
         self.rooms.put(exchange.name);
         let Some(mut task) = self.mesh.take(exchange.task) else { return };
         task.open.iter_mut().filter(|open| **open == Some(id)).for_each(|open| *open = None);
@@ -128,7 +128,7 @@ impl Resolver {
         // As `receive` demands it: of servers that gave their part once.
         let has_cookie = draft.has_edns && quality.cookie.octets().len() > wire::cookie::CLIENT_OCTETS;
         let path = world.send(server, &self.scratch.query, has_cookie)?;
-        self.counters.datagrams += 1;
+        self.counters.datagrams.add(1);
         self.network.asked(&server, now);
         let exchange = self.opened(id, task, draft, (name, has_case), (Way::Datagram(path), message_id));
         let timeout_ms = timeout_ms(task, &draft.candidate, quality, world)
@@ -168,7 +168,8 @@ impl Resolver {
         // A stream that was idle may be gone when it is written to: then a new one, once.
         let mut written = Err(Unsent::Gone);
         for _ in 0..2 {
-            let stream = self.streams.to(server, protection, now, world)?;
+            let (stream, is_opened) = self.streams.to(server, protection, now, world)?;
+            self.counters.streams.add(is_opened.into());
             let mut message_id = world.random() as u16;
             while self.streams.has_id(stream, message_id) {
                 message_id = message_id.wrapping_add(1);
@@ -181,7 +182,7 @@ impl Resolver {
             }
         }
         let (stream, message_id) = written?;
-        self.counters.stream_questions += 1;
+        self.counters.stream_questions.add(1);
         let way = (Way::Stream(stream), message_id);
         let name = self.rooms.copy(draft.wanted.name(task));
         let exchange = self.opened(id, task, draft, (name, false), way);

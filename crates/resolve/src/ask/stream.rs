@@ -36,26 +36,24 @@ pub(crate) struct Streams {
     servers: HashMap<Peer, Vec<StreamId>>,
     /// When the next may have been idle for too long; not later.
     idle_at: Option<Moment>,
-    /// How many were opened.
-    pub opened: u64,
 }
 
 impl Streams {
-    /// A stream to the server with room for a question, opened if need be.
+    /// A stream to the server with room for a question, opened if need be; and whether it was.
     pub(crate) fn to(
         &mut self,
         server: SocketAddr,
         protection: &Protection,
         now: Moment,
         world: &mut dyn World,
-    ) -> Result<StreamId, Unsent> {
+    ) -> Result<(StreamId, bool), Unsent> {
         let peer = (server, *protection != Protection::Plain);
         let known = self.servers.get(&peer).map(Vec::as_slice).unwrap_or_default();
         let has_room = |id: &&StreamId| {
             self.streams.get(id).is_some_and(|stream| stream.questions.len() < QUESTIONS_A_STREAM)
         };
         if let Some(id) = known.iter().find(has_room) {
-            return Ok(*id);
+            return Ok((*id, false));
         }
         if known.len() >= STREAMS_A_SERVER {
             return Err(Unsent::Busy);
@@ -64,10 +62,9 @@ impl Streams {
             self.close_oldest_idle(world)?;
         }
         let id = world.connect(server, protection.of_stream())?;
-        self.opened += 1;
         self.streams.insert(id, Stream { peer, questions: Vec::new(), answered: 0, idle_since: now });
         self.servers.entry(peer).or_default().push(id);
-        Ok(id)
+        Ok((id, true))
     }
 
     /// Whether an ID is in use on a stream.

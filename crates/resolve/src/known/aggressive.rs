@@ -72,7 +72,7 @@ impl Resolver {
         let rcode =
             is_known.then(|| proved(zone, &task.qname, task.rtype, sets.list(), iterations_max)).flatten();
         let denied = rcode.map(|rcode| {
-            self.counters.denied += 1;
+            self.counters.denied.add(1);
             let mut whole = whole(task, rcode, (RrsetList::EMPTY, RrsetList::EMPTY), Security::Secure);
             // One record may cover both the name and the wildcard.
             for set in sets.list().iter() {
@@ -121,7 +121,7 @@ impl Resolver {
         if proof != Ok(Proof::Proved) {
             return None;
         }
-        self.counters.denied += 1;
+        self.counters.denied.add(1);
         let ttl = sets.list().iter().map(|proof| proof.ttl).fold(set.ttl, u32::min);
         let answer: RrsetListBuf =
             [Rrset { owner: &task.qname.to_owned(), ttl, ..set.rrset() }].into_iter().collect();

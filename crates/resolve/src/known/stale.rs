@@ -59,7 +59,7 @@ impl Resolver {
         task.ede = why;
         let stale = stale?;
         if !before.is_over || !self.becomes_prefetch(task) {
-            self.counters.tasks_stale += 1;
+            self.counters.tasks_stale.add(1);
             return Some(stale);
         }
         // Others need not come here while it is tried.
@@ -80,7 +80,7 @@ impl Resolver {
         }
         task.purpose = Purpose::Prefetch;
         self.prefetches += 1;
-        self.counters.prefetches += 1;
+        self.counters.prefetches.add(1);
         true
     }
 
@@ -96,7 +96,7 @@ impl Resolver {
     fn give(&mut self, task: &mut Task, outcome: &Outcome, world: &mut dyn World) {
         (task.is_for_cache, task.has_given_stale, task.stale_at) = (true, true, None);
         for waiting in std::mem::take(&mut task.waiters) {
-            self.counters.tasks_stale += 1;
+            self.counters.tasks_stale.add(1);
             self.tell(waiting, outcome, world);
         }
     }

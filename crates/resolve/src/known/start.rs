@@ -142,7 +142,7 @@ impl Resolver {
         security: Security,
         target: Option<&Name>,
     ) -> Flow {
-        self.counters.aliases += 1;
+        self.counters.aliases.add(1);
         task.chain_octets += answer.octets().len() + proofs.octets().len();
         task.aliases += 1;
         let is_known = |name: &Name| {

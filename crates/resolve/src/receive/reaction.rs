@@ -76,16 +76,16 @@ impl Resolver {
                 self.concluded(id, task, exchange, reply, world)
             }
             Kind::Truncated => {
-                self.counters.cut_off += 1;
+                self.counters.cut_off.add(1);
                 task.over_stream = Some(OverStream::Truncated);
                 self.ask_again(id, task, exchange, world)
             }
             Kind::NoEdns | Kind::BadVersion if exchange.has_edns => {
-                self.counters.no_edns += 1;
+                self.counters.no_edns.add(1);
                 self.ask_again(id, task, exchange, world)
             }
             Kind::BadCookie => {
-                self.counters.bad_cookies += 1;
+                self.counters.bad_cookies.add(1);
                 // Once more with what the server sent; when it does not like its own cookie either, over TCP.
                 let is_second = exchange.cookie.is_some_and(|cookie| cookie.octets().len() > 8);
                 if is_second {
@@ -94,7 +94,7 @@ impl Resolver {
                 self.ask_again(id, task, exchange, world)
             }
             Kind::Lame(how) => {
-                self.counters.lame += 1;
+                self.counters.lame.add(1);
                 // Nobody else is asked where a zone with such a delegation leads: an attacker has as many servers as he likes.
                 if how == Lame::Crowd {
                     let edes = [Some(ede_of(how)), None];
@@ -113,7 +113,7 @@ impl Resolver {
                 flow
             }
             Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Exists | Kind::Unread => {
-                self.counters.failed += 1;
+                self.counters.failed.add(1);
                 if reply.rcode == rcode::REFUSED && reply.has_question {
                     self.lame(task, exchange, world);
                 }
@@ -155,7 +155,7 @@ impl Resolver {
         reply: &mut Reply,
         world: &mut dyn World,
     ) -> Flow {
-        self.counters.referrals += 1;
+        self.counters.referrals.add(1);
         task.referrals += 1;
         let Some(servers) = reply.referral.list().iter().next().filter(|set| set.rtype == rtype::NS) else {
             return self.next_server(task, exchange, None);

@@ -15,7 +15,7 @@ impl Resolver {
         let (State::Asking { exchange, .. } | State::Streaming { exchange, .. }) = task.state else { return };
         self.note_silence(task);
         task.state = State::Choosing;
-        self.counters.timeouts += 1;
+        self.counters.timeouts.add(1);
         let Some(late) = self.exchanges.get(exchange) else { return };
         let (server, sent, way) = (late.server, late.sent, late.way);
         let is_common = COMMON.contains(&late.rtype) && !matches!(task.place.source, Source::Forward(_));

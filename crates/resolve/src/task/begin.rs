@@ -33,7 +33,7 @@ impl Resolver {
             task.stale_at = Some(if task.has_given_stale { now } else { now.plus_ms(after_ms) });
         }
         self.waiting.insert(waiter, id);
-        self.counters.joined += 1;
+        self.counters.joined.add(1);
         // Whoever paid before may have nothing left; and stale data may be due sooner than anything.
         if is_news {
             self.mesh.make_ready(id);
@@ -67,7 +67,7 @@ impl Resolver {
             task.stale_at = self.settings.stale_after_ms.map(|after_ms| now.plus_ms(after_ms));
         } else {
             self.prefetches += 1;
-            self.counters.prefetches += 1;
+            self.counters.prefetches.add(1);
         }
         let id = self.insert(task);
         if let Some(waiter) = waiter {
@@ -96,7 +96,7 @@ impl Resolver {
     pub(crate) fn insert(&mut self, mut task: Box<Task>) -> TaskId {
         task.heard_before = self.network.heard_count();
         task.silent_before = self.network.silent_count();
-        self.counters.tasks += 1;
+        self.counters.tasks.add(1);
         let is_needed = !task.parents.is_empty();
         let client = task.waiters.first().map_or(0, |waiting| waiting.client);
         let id = self.mesh.insert(task);
@@ -113,7 +113,7 @@ impl Resolver {
         }
         let victim = self.mesh.oldest_of_fullest().ok_or(Refused::Full)?;
         let task = self.mesh.take(victim).ok_or(Refused::Full)?;
-        self.counters.tasks_dropped += 1;
+        self.counters.tasks_dropped.add(1);
         self.finish(victim, task, Box::new(Outcome::unfinished()), world);
         Ok(())
     }

@@ -104,7 +104,7 @@ impl Resolver {
                 return Some(Flow::Wait);
             }
         }
-        self.counters.deserted += 1;
+        self.counters.deserted.add(1);
         // Nobody of the zone answered: that is for who asks next (RFC 9520 3.2).
         let is_silence = task.state == State::Choosing
             && task.questions >= DESERTED_QUESTIONS_MIN

@@ -31,11 +31,11 @@ impl Resolver {
         self.end_inquiry(id, &mut task);
         self.end_story(&mut task, &outcome);
         if outcome.rcode == rcode::SERVFAIL {
-            self.counters.tasks_failed += 1;
+            self.counters.tasks_failed.add(1);
             let stale = self.stale_instead(&task, &outcome, world);
             self.remember_failure(&task, &outcome, stale.is_some(), world);
             if let Some(stale) = stale.filter(|_| !task.waiters.is_empty()) {
-                self.counters.tasks_stale += 1;
+                self.counters.tasks_stale.add(1);
                 *outcome = stale;
             }
         } else if task.has_given_stale {

@@ -16,7 +16,7 @@ impl Resolver {
         while let Some(waiting) = task.waiters.get(at).copied() {
             if self.budgets.is_spent(waiting.budget, now) {
                 task.waiters.swap_remove(at);
-                self.counters.spent += 1;
+                self.counters.spent.add(1);
                 self.tell(waiting, &Outcome::unfinished(), world);
             } else {
                 at += 1;
