@@ -40,6 +40,7 @@ mod settings;
 mod signed_updates;
 mod stale;
 mod start;
+mod status;
 mod store;
 mod texts;
 mod thousand;

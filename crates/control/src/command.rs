@@ -12,8 +12,8 @@ pub use self::cache::{
     AnchorLine, CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, RequestLine, ServerLine,
 };
 pub use self::server::{
-    Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, ResolverStatus, Stats, Status, Switch,
-    Upgraded,
+    Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Reloaded, ResolverStatus, Stats,
+    Status, Switch, Upgraded,
 };
 pub use self::top::{Frequent, FrequentEntry, Top, TopAsked, WorkerCounts};
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};

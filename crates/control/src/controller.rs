@@ -6,7 +6,7 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served; `resting`: zones that are in packs alone again;
-//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `made`: zones that are made over the API; `lost`: packs that are damaged while they are served; `missing`: zones whose changes were in a pack that is; `tallied`: how many zones are in which state.
+//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `made`: zones that are made over the API; `lost`: packs that are damaged while they are served; `missing`: zones whose changes were in a pack that is; `tallied`: how many zones are in which state; `list`: that without the lock.
 
 mod arrange;
 mod by_parts;
@@ -18,6 +18,7 @@ mod dynamic;
 mod edited;
 mod gone;
 mod held;
+mod list;
 mod lost;
 mod made;
 mod members;
@@ -45,6 +46,7 @@ use zone::Catalog;
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
 pub(crate) use claims::Claim;
+use list::ZoneList;
 pub(crate) use lost::watch;
 pub(crate) use members::Act;
 pub(crate) use resting::{LookedThrough, Still};
@@ -55,11 +57,12 @@ pub(crate) use zones::{Zones, is_beside_text};
 use crate::access::Groups;
 use crate::api::Api;
 use crate::catalogs::Catalogs;
+use crate::command::Reloaded;
 use crate::commanded::Commanded;
 use crate::disk::Locks;
 use crate::dynamic::{Dynamic, Historian};
 use crate::effort::Effort;
-use crate::expiry::Looked;
+use crate::expiry::Looks;
 use crate::forward::Forwarder;
 use crate::handler::Shown;
 use crate::http::Http;
@@ -118,7 +121,7 @@ pub struct Controller {
     pub(crate) identity: Identity,
     /// What answers about names of others, if anything does.
     pub(crate) recursion: Option<Arc<Recursion>>,
-    pub(crate) zones: RwLock<Zones>,
+    pub(crate) zones: ZoneList,
     changing: Mutex<Changing>,
     file: Option<PathBuf>,
     folder: Option<PackFolder>,
@@ -157,10 +160,10 @@ pub struct Controller {
     pub(crate) http: Http,
     /// What has zones read and changed over HTTP.
     pub(crate) api: Api,
-    /// What that thread has seen of all zones last.
-    pub(crate) looked: Mutex<Option<Looked>>,
-    /// The thread that looks when signatures expire, once there is one.
-    pub(crate) expiry: OnceLock<std::thread::Thread>,
+    /// What is seen of all zones from time to time.
+    pub(crate) looks: Looks,
+    /// What the last reload said.
+    pub(crate) reloaded: Mutex<Option<Reloaded>>,
     /// Whether a thread sleeps until packs are to be merged.
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
@@ -259,7 +262,7 @@ impl Controller {
             _collector: collector,
             identity,
             recursion,
-            zones: RwLock::named("zones", Zones::new(folder.as_ref(), &texts)),
+            zones: ZoneList::new(Zones::new(folder.as_ref(), &texts)),
             file: changing.settings.file.clone(),
             changing: Mutex::named("change", changing),
             folder,
@@ -283,8 +286,8 @@ impl Controller {
             notifier: OnceLock::new(),
             http: Http::new(),
             api: Api::new(),
-            looked: Mutex::named("looked", None),
-            expiry: OnceLock::new(),
+            looks: Looks::new(),
+            reloaded: Mutex::named("what a reload said", None),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
             journal_octets,

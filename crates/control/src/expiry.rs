@@ -4,13 +4,15 @@
 //! rows: first expiry --look--> fine, soon, expired --against what was said--> log: once a zone and state
 //! ```
 //!
-//! The embedded zones, which nobody renews, are as all others here, but for a word on how to get today's. A look holds the lock for a thousand rows
-//! at a time; what was said takes two bits a zone, and none where nothing ever was.
+//! The embedded zones, which nobody renews, are as all others here, but for a word on how to get today's. Rows and names are read from packs, and so perhaps from a disk, before and
+//! after the list of zones is taken, for what a thousand of them say at a time: nobody waits for a disk with it. What was said takes two bits a zone, and none where nothing ever was.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::Thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use wire::NameBuf;
+use sync::Mutex;
+use wire::{Name, NameBuf};
 use zone::catalog::{SlotNumber, View};
 use zone::check::Timestamp;
 use zone::pack::ZoneRow;
@@ -26,6 +28,10 @@ const PAUSE: Duration = Duration::from_secs(3600);
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// A pause is at least so many times as long as the look before it, so that looks take a hundredth of a processor at most.
 const PAUSE_FACTOR: u32 = 100;
+/// Who wants to know how zones are waits so long for a look that goes on: one at 500,000 zones is over by then, where a processor is free.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How often it is seen whether it is over.
+const PATIENCE_STEP: Duration = Duration::from_millis(2);
 /// Zones of which a look says something; of more it says how many.
 const ZONES_TOLD_MAX: usize = 100;
 /// Rows of a batch: less than a millisecond.
@@ -82,6 +88,8 @@ impl State {
 pub(crate) struct Said {
     words: Vec<u64>,
     ahead: i64,
+    /// How often a zone went: what was read of rows before is of zones of before.
+    gone: u64,
 }
 
 const SLOTS_A_WORD: usize = 32;
@@ -109,12 +117,13 @@ impl Said {
 
     /// The zone of a slot goes.
     pub(crate) fn forget(&mut self, slot: SlotNumber) {
+        self.gone += 1;
         self.set(slot, State::Fine);
     }
 }
 
 /// What a look has seen of all zones, for those who do not look themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Looked {
     /// When, in seconds since 1970.
     pub(crate) at: u64,
@@ -124,6 +133,8 @@ pub(crate) struct Looked {
     pub(crate) soon: u64,
     /// When the next signatures expire, in seconds since 1970; none where there are none that have not.
     pub(crate) next: Option<u64>,
+    /// Of which zone.
+    pub(crate) next_zone: Option<NameBuf>,
     /// Zones in which errors were found.
     pub(crate) with_errors: u64,
     /// Zones in which warnings were found, and no errors.
@@ -134,21 +145,104 @@ pub(crate) struct Looked {
 
 impl Looked {
     /// Counts a zone. `remaining`: seconds until its first signatures expire, and what that is.
-    fn count(&mut self, row: &ZoneRow, remaining: Option<(i64, State)>) {
+    fn count(&mut self, apex: &Name, row: &ZoneRow, remaining: Option<(i64, State)>) {
         self.records += row.record_count;
         self.with_errors += u64::from(row.errors > 0);
         self.with_warnings += u64::from(row.errors == 0 && row.warnings > 0);
         let Some((remaining, state)) = remaining else { return };
         self.expired += u64::from(state == State::Expired);
         self.soon += u64::from(state == State::Soon);
-        if state != State::Expired {
-            let expires = time(self.at, remaining);
-            self.next = Some(self.next.map_or(expires, |next| next.min(expires)));
+        let expires = time(self.at, remaining);
+        if state != State::Expired && self.next.is_none_or(|next| expires < next) {
+            (self.next, self.next_zone) = (Some(expires), Some(apex.to_owned()));
         }
     }
 }
 
-/// Zones that are in another state than was said last, and worse.
+/// Looks at all zones: when they are wanted, and what the last has seen.
+pub(crate) struct Looks {
+    /// The thread that looks, once there is one.
+    thread: OnceLock<Thread>,
+    state: Mutex<LooksState>,
+}
+
+#[derive(Default)]
+struct LooksState {
+    /// Looks that were asked for, and which of these the last one that is over was begun after.
+    asked: u64,
+    done: u64,
+    /// From when on who wants to know something has another begun.
+    rested: Option<Instant>,
+    last: Option<Looked>,
+}
+
+impl Looks {
+    pub(crate) fn new() -> Looks {
+        Looks { thread: OnceLock::new(), state: Mutex::named("looks at zones", LooksState::default()) }
+    }
+
+    /// What the last look has seen; none before the first.
+    pub(crate) fn last(&self) -> Option<Looked> {
+        self.state.lock().last.clone()
+    }
+
+    /// The same, of a look that is begun now and waited for a moment, where one costs so little that it may be: a hundredth of a processor goes into all of them. At a million zones
+    /// it is what was seen last.
+    pub(crate) fn lately(&self) -> Option<Looked> {
+        let until = Instant::now() + PATIENCE;
+        let wanted = {
+            let state = &mut *self.state.lock();
+            let is_rested = state.rested.is_none_or(|rested| rested <= Instant::now());
+            if is_rested && state.asked == state.done {
+                state.asked += 1;
+            }
+            if state.asked == state.done {
+                return state.last.clone();
+            }
+            state.asked
+        };
+        let Some(thread) = self.thread.get() else { return self.last() };
+        thread.unpark();
+        while self.state.lock().done < wanted && Instant::now() < until {
+            std::thread::sleep(PATIENCE_STEP);
+        }
+        self.last()
+    }
+
+    /// Has all zones looked at, as soon as may be.
+    fn ask(&self) {
+        self.state.lock().asked += 1;
+        self.thread.get().into_iter().for_each(Thread::unpark);
+    }
+
+    /// Whether one is wanted that has not begun.
+    fn is_asked(&self) -> bool {
+        let state = self.state.lock();
+        state.asked > state.done
+    }
+
+    /// The number of a look that begins.
+    fn begin(&self) -> u64 {
+        self.state.lock().asked
+    }
+
+    /// Takes over what a look has seen.
+    fn end(&self, number: u64, looked: Looked, took: Duration) {
+        let state = &mut *self.state.lock();
+        (state.done, state.rested) = (number, Some(Instant::now() + took * PAUSE_FACTOR));
+        state.last = Some(looked);
+    }
+}
+
+/// A zone that is in another state than was said last, and a worse one.
+struct Worse {
+    slot: SlotNumber,
+    remaining: i64,
+    /// Its name, where its pack may not be asked for that.
+    own: Option<NameBuf>,
+}
+
+/// What is to be said.
 #[derive(Default)]
 struct Found {
     lines: Vec<(NameBuf, String)>,
@@ -158,48 +252,80 @@ struct Found {
 
 /// Looks once and says what is new; returns the time until the next look.
 fn look(controller: &Controller) -> Duration {
-    let (started, now) = (Instant::now(), now());
+    let (started, now, number) = (Instant::now(), now(), controller.looks.begin());
     let (mut found, mut looked) = (Found::default(), Looked { at: now, ..Looked::default() });
     let mut next = i64::MAX;
     let (mut reader, mut from) = (controller.catalog.reader(), zone::catalog::FIRST_SLOT);
+    let mut signed = Vec::new();
     loop {
-        let mut zones = controller.zones.write();
+        let (ahead, gone) = {
+            let zones = controller.zones.read();
+            (zones.expiry.ahead, zones.expiry.gone)
+        };
+        signed.clear();
         let is_more = reader.with(|view| {
             for slot in view.slots(from, ROWS_A_BATCH)? {
                 let Some(View::Zone(zone)) = view.view_of(slot) else { continue };
-                let (row, ahead) = (zone.row(), zones.expiry.ahead);
+                let row = zone.row();
                 let remaining = remaining(row.first_expiry, now);
                 let state = remaining.map(|remaining| (remaining, State::of(remaining, ahead)));
-                looked.count(&row, state);
-                let Some((remaining, state)) = state else { continue };
-                let before = zones.expiry.of(slot);
-                next = next.min(state.lasts(remaining, ahead).unwrap_or(i64::MAX));
-                if state == before {
-                    continue;
-                }
-                zones.expiry.set(slot, state);
-                if state < before {
-                    continue;
-                }
-                if found.lines.len() == ZONES_TOLD_MAX {
-                    found.more[usize::from(state == State::Expired)] += 1;
-                } else if let Some(name) = zones.name(view, slot).map(|name| name.to_owned()) {
-                    let line = line(&zones, slot, &name, now, remaining);
-                    found.lines.push((name, line));
+                looked.count(zone.apex(), &row, state);
+                if let Some((remaining, state)) = state {
+                    next = next.min(state.lasts(remaining, ahead).unwrap_or(i64::MAX));
+                    signed.push((slot, remaining, state));
                 }
             }
             Some(())
         });
-        drop(zones);
         if is_more.is_none() {
             break;
         }
+        // Apart from the match, which would keep the lock to its end.
+        let worse = note(&mut controller.zones.write(), &signed, gone);
+        match worse {
+            Some(worse) => tell(controller, worse, now, &mut found),
+            // Which zones these are now is not known: soon again.
+            None => next = 0,
+        }
         from.0 += ROWS_A_BATCH;
     }
-    *controller.looked.lock() = Some(looked);
+    let took = started.elapsed();
+    controller.looks.end(number, looked, took);
     say(&found);
     let until_next = Duration::from_secs(u64::try_from(next).unwrap_or(0)).min(PAUSE);
-    until_next.max(PAUSE_MIN).max(started.elapsed() * PAUSE_FACTOR)
+    until_next.max(PAUSE_MIN).max(took * PAUSE_FACTOR)
+}
+
+/// Notes how it stands with zones whose rows were read when so many were [gone](Said::gone): those that have become worse. `None`: others have gone since, and nothing is noted.
+fn note(zones: &mut Zones, signed: &[(SlotNumber, i64, State)], gone: u64) -> Option<Vec<Worse>> {
+    if zones.expiry.gone != gone {
+        return None;
+    }
+    let mut worse = Vec::new();
+    for &(slot, remaining, state) in signed {
+        let before = zones.expiry.of(slot);
+        if state != before {
+            zones.expiry.set(slot, state);
+        }
+        if state > before {
+            worse.push(Worse { slot, remaining, own: zones.own_name(slot).map(ToOwned::to_owned) });
+        }
+    }
+    Some(worse)
+}
+
+/// Makes lines of zones that have become worse, as many as a look says.
+fn tell(controller: &Controller, worse: Vec<Worse>, now: u64, found: &mut Found) {
+    for Worse { slot, remaining, own } in worse {
+        if found.lines.len() == ZONES_TOLD_MAX {
+            found.more[usize::from(remaining < 0)] += 1;
+            continue;
+        }
+        let of_pack = || controller.catalog.reader().with(|view| view.name_of(slot).map(ToOwned::to_owned));
+        let Some(name) = own.or_else(of_pack) else { continue };
+        let line = line(&controller.zones.read(), slot, &name, now, remaining);
+        found.lines.push((name, line));
+    }
 }
 
 fn line(zones: &Zones, slot: SlotNumber, name: &NameBuf, now: u64, remaining: i64) -> String {
@@ -247,30 +373,35 @@ impl Controller {
 
     /// Has it looked at once, as all zones may be others.
     pub(crate) fn look_at_expiry(&self) {
-        self.expiry.get().into_iter().for_each(std::thread::Thread::unpark);
+        self.looks.ask();
     }
 }
 
 /// Looks at once and then each hour, or when the next zone is due, on a thread of its own, as long as there is a server. The second call does nothing.
 pub(crate) fn watch(controller: &Arc<Controller>) -> std::io::Result<()> {
-    if controller.expiry.get().is_some() {
+    if controller.looks.thread.get().is_some() {
         return Ok(());
     }
     let weak: Weak<Controller> = Arc::downgrade(controller);
     let watch = move || {
         loop {
             let Some(controller) = weak.upgrade() else { return };
-            let pause = look(&controller);
+            let until = Instant::now() + look(&controller);
             drop(controller);
-            std::thread::park_timeout(pause);
+            // Woken for one that has been seen to, it sleeps on.
+            let is_asked = || weak.upgrade().is_none_or(|controller| controller.looks.is_asked());
+            while Instant::now() < until && !is_asked() {
+                std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+            }
         }
     };
     let thread = std::thread::Builder::new().name("expiry".into()).spawn(watch)?;
-    let _ = controller.expiry.set(thread.thread().clone());
+    let _ = controller.looks.thread.set(thread.thread().clone());
     Ok(())
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -304,15 +435,17 @@ mod tests {
     fn what_is_counted_of_zones() {
         let mut looked = Looked { at: 1000, ..Looked::default() };
         let row = |errors, warnings| ZoneRow { record_count: 3, errors, warnings, ..ZoneRow::default() };
-        looked.count(&row(1, 1), None);
-        looked.count(&row(0, 1), Some((-1, State::Expired)));
-        looked.count(&row(0, 0), Some((20, State::Fine)));
-        looked.count(&row(0, 0), Some((10, State::Soon)));
+        let apex = |text: &str| NameBuf::from_text(text).unwrap();
+        looked.count(&apex("a."), &row(1, 1), None);
+        looked.count(&apex("b."), &row(0, 1), Some((-1, State::Expired)));
+        looked.count(&apex("c."), &row(0, 0), Some((20, State::Fine)));
+        looked.count(&apex("d."), &row(0, 0), Some((10, State::Soon)));
         let expected = Looked {
             at: 1000,
             expired: 1,
             soon: 1,
             next: Some(1010),
+            next_zone: Some(apex("d.")),
             with_errors: 1,
             with_warnings: 1,
             records: 12,
@@ -335,5 +468,36 @@ mod tests {
         said.set(SlotNumber(0), State::Expired);
         said.forget(SlotNumber(31));
         assert_eq!(all(&said), [State::Expired, State::Fine, State::Fine, State::Soon, State::Expired]);
+    }
+
+    /// Of a zone that has gone since its row was read nothing is noted: another may be in its place.
+    #[test]
+    fn rows_of_before_are_not_noted() {
+        let mut zones = Zones::default();
+        let (one, other) = (SlotNumber(3), SlotNumber(5));
+        let signed = [(one, -1, State::Expired), (other, 9, State::Soon)];
+        let slots = |worse: Option<Vec<Worse>>| {
+            worse.map(|worse| worse.into_iter().map(|worse| worse.slot).collect::<Vec<_>>())
+        };
+        zones.expiry.forget(one);
+        assert_eq!(slots(note(&mut zones, &signed, 0)), None);
+        assert_eq!(zones.expiry.of(one), State::Fine);
+        assert_eq!(slots(note(&mut zones, &signed, 1)), Some(vec![one, other]));
+        assert_eq!(slots(note(&mut zones, &signed, 1)), Some(vec![]), "said once");
+    }
+
+    /// Who wants to know has a look begun where one may be, and gets what was seen last where none may.
+    #[test]
+    fn looks_rest() {
+        let looks = Looks::new();
+        assert_eq!(looks.lately(), None, "nobody looks");
+        assert_eq!(looks.begin(), 1, "it was asked for");
+        let seen = |at| Looked { at, ..Looked::default() };
+        looks.end(1, seen(7), Duration::from_secs(1));
+        assert_eq!((looks.lately().map(|looked| looked.at), looks.begin()), (Some(7), 1), "it rests");
+        looks.ask();
+        assert_eq!(looks.begin(), 2);
+        looks.end(2, seen(8), Duration::ZERO);
+        assert_eq!((looks.lately().map(|looked| looked.at), looks.begin()), (Some(8), 3));
     }
 }

@@ -6,15 +6,22 @@ use std::time::Instant;
 
 use wire::{Name, NameBuf};
 
+use crate::command::Reloaded;
 use crate::controller::{By, Change, Changing, Controller, Scope};
+use crate::expiry;
 use crate::fault::Faults;
 use crate::identity::identity;
 use crate::log::{self, milliseconds};
 use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
-use crate::text::{Span, count};
+use crate::text::{Seconds, Span, count};
 use crate::wanted::{Listing, Source, Wanted, WantedZones};
+
+/// Lines of errors of a reload that are kept for who asks later; of a thousand broken zones nobody reads more there, and `zonda ctl zones` has each.
+const ERRORS_KEPT_MAX: usize = 16;
+/// Characters of such a line: a path and what is wrong with it. With [`ERRORS_KEPT_MAX`] these bound what is kept.
+const LINE_CHARACTERS_MAX: usize = 512;
 
 /// Reads the settings and all zones whose files have changed; with `force` all zones.
 pub fn reload_all(controller: &Controller, force: bool) -> Change {
@@ -33,7 +40,35 @@ pub fn reconfigure(controller: &Controller) -> Change {
 fn again(controller: &Controller, scope: Scope) -> Change {
     let mut changing = controller.change();
     let progress = Progress::default();
-    progress.show_while(|| again_shown(controller, &mut changing, scope, &progress))
+    let (change, is_refused) =
+        progress.show_while(|| again_shown(controller, &mut changing, scope, &progress));
+    *controller.reloaded.lock() = Some(reloaded(&change, is_refused));
+    change
+}
+
+/// What operators are told of a reload afterwards: whoever sent SIGHUP has the log alone, and whoever looks later not even that.
+fn reloaded(change: &Change, is_refused: bool) -> Reloaded {
+    let shown = |line: &String| line.chars().take(LINE_CHARACTERS_MAX).collect();
+    Reloaded {
+        at: expiry::now(),
+        refused: is_refused,
+        summary: summary(change),
+        errors: change.errors.iter().take(ERRORS_KEPT_MAX).map(shown).collect(),
+        more_errors: change.errors.len().saturating_sub(ERRORS_KEPT_MAX),
+    }
+}
+
+impl Reloaded {
+    /// What is wrong since then and not said of zones: the settings that are served by are not those of the file.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let since = Seconds(expiry::now().saturating_sub(self.at));
+        let first = self.errors.first().map_or("", String::as_str);
+        self.refused.then(|| {
+            format!(
+                "the settings of the file were refused {since} ago, and those of before are in force: {first}"
+            )
+        })
+    }
 }
 
 fn again_shown(
@@ -41,7 +76,7 @@ fn again_shown(
     changing: &mut Changing,
     scope: Scope,
     progress: &Progress,
-) -> Change {
+) -> (Change, bool) {
     let started = Instant::now();
     let mut warnings = Vec::new();
     let wanted = match new_settings(controller, changing, &mut warnings, progress) {
@@ -52,7 +87,7 @@ fn again_shown(
             tracing::error!("{line}");
             let mut change = Change { errors: faults.lines(), ..Change::default() };
             change.errors.push(line.into());
-            return change;
+            return (change, true);
         }
     };
     let unread = wanted.unread.iter();
@@ -66,7 +101,7 @@ fn again_shown(
     change.errors = errors;
     say(&change, &[], started);
     controller.look_at_expiry();
-    change
+    (change, false)
 }
 
 /// Says what a reload did, of all zones or, where some are named, of these.
@@ -280,4 +315,25 @@ pub fn summary(change: &Change) -> String {
     add(change.failed.len(), "failed");
     add(change.unchanged, "unchanged");
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is kept is bounded, whatever a reload has to say.
+    #[test]
+    fn what_is_kept_of_a_reload() {
+        let errors = (0..20).map(|number| format!("{number}: {}", "\u{e9}".repeat(1_000))).collect();
+        let change = Change { loaded: 2, errors, ..Change::default() };
+        let kept = reloaded(&change, false);
+        assert_eq!((kept.errors.len(), kept.more_errors, kept.problem()), (16, 4, None));
+        assert!(kept.errors.iter().all(|line| line.chars().count() == LINE_CHARACTERS_MAX));
+        assert_eq!(kept.summary, "2 zones loaded");
+        let problem = reloaded(&change, true).problem().unwrap_or_default();
+        assert!(
+            problem.starts_with("the settings of the file were refused ") && problem.contains(": 0: "),
+            "{problem}"
+        );
+    }
 }

@@ -82,7 +82,7 @@ fn worker(counts: &WorkerCounters) -> WorkerCounts {
 }
 
 fn zones(numbers: &ZoneNumbers) -> Vec<Count> {
-    let ZoneNumbers { served, absent, broken, stale } = *numbers;
+    let ZoneNumbers { served, absent, broken, stale, .. } = *numbers;
     vec![count("served", served), count("absent", absent), count("broken", broken), count("stale", stale)]
 }
 

@@ -39,6 +39,12 @@ pub struct Status {
     /// Zones that were made over the API.
     #[serde(default)]
     pub zones_made: usize,
+    /// When all zones were looked at last for what is known of their records, findings and signatures, in seconds since 1970; none before the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_at: Option<u64>,
+    /// What the last reload of the settings said, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload: Option<Reloaded>,
     /// The zone whose signatures expire next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_expiry: Option<Expiry>,
@@ -58,6 +64,28 @@ pub struct Status {
     /// What is wrong, as lines; none: all is well.
     #[serde(default)]
     pub problems: Vec<String>,
+}
+
+/// What a reload of the settings said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reloaded {
+    /// When it was over, in seconds since 1970.
+    pub at: u64,
+    /// Whether the settings were refused: they stay as they were, and so do all zones.
+    pub refused: bool,
+    /// What it did.
+    pub summary: String,
+    /// What was wrong, as lines; of many the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+    /// How many lines there were beside these.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_errors: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// How the resolver is.

@@ -58,6 +58,8 @@ pub(super) struct Held {
 #[derive(Default)]
 pub(super) struct HeldPacks {
     held: HashMap<u64, Held>,
+    /// How many of these a zone is served from, and their octets.
+    in_use: (u64, u64),
     /// Packs that were let go, and whose files are still to be removed, which takes a call into the file system.
     unused: Vec<Arc<StoredPack>>,
     /// Of packs that are not stored: the stored ones that have the last good versions of their zones.
@@ -87,14 +89,19 @@ impl HeldPacks {
 
     /// So many more zones are served from the pack.
     pub(super) fn add_many(&mut self, id: u64, zones: u32) {
-        if let Some(held) = self.held.get_mut(&id) {
-            held.live += zones;
+        let Some(held) = self.held.get_mut(&id) else { return };
+        if held.live == 0 && zones > 0 {
+            self.in_use = (self.in_use.0 + 1, self.in_use.1 + held.octets());
         }
+        held.live += zones;
     }
 
     /// One zone less is served from the pack. The last one lets it go, and its file, which is left for [`HeldPacks::take_unused`].
     pub(super) fn subtract(&mut self, id: u64) {
         let Some(held) = self.held.get_mut(&id) else { return };
+        if held.live == 1 {
+            self.in_use = (self.in_use.0 - 1, self.in_use.1 - held.octets());
+        }
         held.live = held.live.saturating_sub(1);
         if held.live == 0 {
             self.let_go(id);
@@ -229,6 +236,11 @@ impl HeldPacks {
         damaged.map(take).collect()
     }
 
+    /// How many packs are in use, and their octets. Goes through none of them.
+    pub(super) fn in_use(&self) -> (u64, u64) {
+        self.in_use
+    }
+
     /// Packs in use.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
         self.held.values().filter(|held| held.live > 0)
@@ -294,6 +306,10 @@ impl HeldPacks {
 }
 
 impl Held {
+    fn octets(&self) -> u64 {
+        self.pack.pack.octets().len() as u64
+    }
+
     /// Whether less than half of its zones are served.
     fn is_mostly_dead(&self) -> bool {
         self.live as u64 * 2 < u64::from(self.pack.pack.zone_count())
@@ -303,7 +319,7 @@ impl Held {
     fn dead_octets(&self) -> u64 {
         let zones = u64::from(self.pack.pack.zone_count()).max(1);
         let dead = zones.saturating_sub(self.live.into());
-        self.pack.pack.octets().len() as u64 / zones * dead
+        self.octets() / zones * dead
     }
 
     /// Whether it is ours to merge: large zones have packs of their own for good, what the operator made is the operator's, and what is
@@ -380,5 +396,25 @@ mod tests {
         // One that is in use again is not removed.
         packs.add_unused(&new);
         assert!(packs.take_unused().is_empty() && packs.take_unused().is_empty());
+    }
+
+    /// However zones come and go, what is told of the packs in use is what a look at them gives.
+    #[test]
+    fn packs_in_use_are_counted() {
+        let (catalog, mut packs, mut random) = (Catalog::new(1), HeldPacks::default(), sync::Random::new(3));
+        let all: Vec<_> = (0..5).map(|_| pack(None)).collect();
+        for _ in 0..5_000 {
+            let [one, other] = [0; 2].map(|_| &all[random.index(5)]);
+            packs.hold(&catalog, one, Kind::Waiting(Instant::now()));
+            match random.index(4) {
+                0 => packs.add_many(one.pack.id(), random.index(3) as u32),
+                1 => packs.replace(other.pack.id(), one.pack.id()),
+                2 => packs.drop_unused(),
+                _ => packs.subtract(other.pack.id()),
+            }
+            let looked =
+                packs.iter().fold((0, 0), |(count, octets), held| (count + 1, octets + held.octets()));
+            assert_eq!(packs.in_use(), looked);
+        }
     }
 }

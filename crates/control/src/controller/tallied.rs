@@ -135,7 +135,7 @@ impl Counted for Awaited {
     }
 }
 
-/// Numbers of zones.
+/// Numbers of zones, and of what they are in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ZoneNumbers {
     /// They have data.
@@ -146,18 +146,28 @@ pub(crate) struct ZoneNumbers {
     pub(crate) broken: u64,
     /// Those that have data all the same, older ones.
     pub(crate) stale: u64,
+    /// Packs that they are served from.
+    pub(crate) packs: u64,
+    /// Octets of these.
+    pub(crate) pack_octets: u64,
+    /// Octets of memory of what is kept of each zone.
+    pub(crate) kept_octets: u64,
 }
 
 impl Zones {
     /// How many zones are in which state. Goes through none of them.
-    pub(crate) fn numbers(&self) -> ZoneNumbers {
+    pub(super) fn numbers(&self) -> ZoneNumbers {
         let (rare, awaited) = (self.rare.tally(), self.awaited.tally());
         let all = self.shown + awaited.hidden;
+        let (packs, pack_octets) = self.packs.in_use();
         ZoneNumbers {
             served: self.loaded as u64,
             absent: all.saturating_sub(self.loaded) as u64,
             broken: (self.left + rare.broken + awaited.broken) as u64,
             stale: (self.left + rare.broken - rare.broken_absent) as u64,
+            packs,
+            pack_octets,
+            kept_octets: self.kept_octets() as u64,
         }
     }
 }

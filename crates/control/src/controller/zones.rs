@@ -141,7 +141,7 @@ impl Zones {
 
     /// All zones there are.
     pub(crate) fn count(&self) -> usize {
-        self.shown + self.awaited.values().filter(|awaited| awaited.slot.is_none()).count()
+        self.shown + self.awaited.tally().hidden
     }
 
     /// Whether a list or folder of zones could not be read.
@@ -245,12 +245,6 @@ impl Zones {
         self.loaded
     }
 
-    /// Zones whose file could not be loaded when that was tried last.
-    pub(crate) fn broken(&self) -> usize {
-        let rare = self.rare.values().filter(|rare| rare.problem.is_some()).count();
-        self.left + rare + self.awaited.values().filter(|awaited| awaited.problem.is_some()).count()
-    }
-
     /// Octets of memory of what is kept of each.
     pub(crate) fn kept_octets(&self) -> usize {
         self.kept.capacity() * size_of::<Kept>()
@@ -269,20 +263,6 @@ impl Zones {
         (mapped, in_memory)
     }
 
-    /// Of those the ones that have data all the same, older ones.
-    pub(crate) fn stale(&self, view: &CatalogView<'_>) -> usize {
-        let has_problem = |slot: &&SlotNumber| self.rare.get(slot).is_some_and(|rare| rare.problem.is_some());
-        let broken = self.rare.keys().filter(has_problem);
-        self.left + broken.filter(|slot| matches!(view.view_of(**slot), Some(View::Zone(_)))).count()
-    }
-
-    /// Packs in use, and their octets.
-    pub(crate) fn packs(&self) -> (usize, u64) {
-        self.packs
-            .iter()
-            .fold((0, 0), |(packs, octets), held| (packs + 1, octets + held.pack.pack.octets().len() as u64))
-    }
-
     /// The slot of the zone of this name.
     pub(crate) fn slot(&self, view: &CatalogView<'_>, name: &Name) -> Option<SlotNumber> {
         view.slot_named(name).or_else(|| match self.own_names.is_empty() {
@@ -293,8 +273,12 @@ impl Zones {
 
     /// The name of a slot's zone.
     pub(crate) fn name<'n>(&'n self, view: &CatalogView<'n>, slot: SlotNumber) -> Option<&'n Name> {
-        let own = self.rare.get(&slot).and_then(|rare| Some(&*rare.own.as_ref()?.0));
-        own.or_else(|| view.name_of(slot))
+        self.own_name(slot).or_else(|| view.name_of(slot))
+    }
+
+    /// The name of a slot's zone where its pack may not be asked for that.
+    pub(crate) fn own_name(&self, slot: SlotNumber) -> Option<&Name> {
+        self.rare.get(&slot).and_then(|rare| Some(&*rare.own.as_ref()?.0))
     }
 
     pub(super) fn kept(&self, slot: SlotNumber) -> Kept {

@@ -48,10 +48,12 @@ pub(crate) struct Readings {
     pub(crate) process: Process,
     /// When the server started, in seconds since 1970.
     pub(crate) started: f64,
+    /// Whether other settings are in force than the file has, as those were refused.
+    pub(crate) are_settings_refused: bool,
 }
 
 impl Readings {
-    /// Reads all. Takes locks for moments only, none that is held for the whole of a change.
+    /// Reads all. Takes locks for moments only, none that is held for the whole of a change, nor that of the list of zones.
     pub(crate) fn of(controller: &Controller) -> Readings {
         let (answers, limited, types, kept) = {
             let shown = controller.shown.read();
@@ -65,12 +67,9 @@ impl Readings {
             let buffers = running.as_ref().map_or(0, |running| running.buffer_octets() as u64);
             (running.as_ref().map(Running::counters).unwrap_or_default(), buffers)
         };
-        let (zones, list) = {
-            let zones = controller.zones.read();
-            (zones.numbers(), zones.kept_octets())
-        };
+        let zones = controller.zones.numbers();
         let recursion = controller.recursion.as_deref();
-        let catalog = (controller.catalog.octets() + list) as u64;
+        let catalog = controller.catalog.octets() as u64 + zones.kept_octets;
         let started = controller.started.duration_since(std::time::UNIX_EPOCH);
         Readings {
             transport: workers.iter().copied().reduce(|a, b| a.sum(b)).unwrap_or_default(),
@@ -84,13 +83,14 @@ impl Readings {
             made: controller.made.count() as u64,
             api: controller.api.counted(),
             stores: controller.store_numbers(),
-            looked: *controller.looked.lock(),
+            looked: controller.looks.last(),
             pins: controller.catalog.pins(),
             counts: of_threads(controller).collect(),
             observed: controller.observing.observed(),
             memory: vec![("catalog", catalog), ("kept-answers", kept), ("buffers", buffers)],
             process: process(),
             started: started.map_or(0.0, |since| since.as_secs_f64()),
+            are_settings_refused: controller.reloaded.lock().as_ref().is_some_and(|reload| reload.refused),
         }
     }
 

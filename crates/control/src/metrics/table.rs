@@ -148,7 +148,7 @@ fn named(below: &str, name: &str) -> String {
 }
 
 /// Of the program and its process. The latter have the names that every exporter gives them.
-fn server() -> [Family; 7] {
+fn server() -> [Family; 8] {
     let of_process = "the system, of the server's process";
     [
         family(
@@ -166,6 +166,13 @@ fn server() -> [Family; 7] {
             "When the server started, in seconds since 1970.",
             &[],
             |readings, put| put(&[], Value::Real(readings.started)),
+        ),
+        family(
+            ("zonda_settings_refused", Kind::Gauge),
+            "the server",
+            "1 while the settings of the file are refused, so that those of before are in force; else 0.",
+            &[],
+            |readings, put| put(&[], Value::Count(readings.are_settings_refused.into())),
         ),
         family(
             ("process_cpu_seconds", Kind::Counter),
@@ -403,7 +410,7 @@ fn zones() -> [Family; 13] {
         family(
             ("zonda_zones_looked_at_timestamp_seconds", Kind::Gauge),
             look,
-            "When all zones were looked at last, in seconds since 1970: once an hour, and after each reload.",
+            "When all zones were looked at last, in seconds since 1970: once an hour, after each reload, and for `zonda ctl status` where that takes a moment.",
             &[],
             |readings, put| some(readings.looked.as_ref().map(|looked| looked.at), put),
         ),

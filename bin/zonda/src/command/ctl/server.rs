@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use control::command::{Count, Locks, Memory, RateLimit, ResolverStatus, Stats, Status, Upgraded};
+use control::command::{Count, Locks, Memory, RateLimit, Reloaded, ResolverStatus, Stats, Status, Upgraded};
 use control::text::{Seconds, Span, count, grouped, octets};
 use zone::check::Timestamp;
 
@@ -37,6 +37,9 @@ pub(super) fn status_text(status: &Status) -> String {
     if let Some(resolver) = &status.resolver {
         more += &resolver_text(resolver);
     }
+    if let Some(reload) = &status.reload {
+        more += &reload_text(reload);
+    }
     let problems: String = status.problems.iter().map(|problem| format!("problem   {problem}\n")).collect();
     let memory = match status.memory_octets {
         None => "unknown".into(),
@@ -53,11 +56,23 @@ pub(super) fn status_text(status: &Status) -> String {
         Seconds(status.uptime_seconds),
         status.listen.join(", "),
         status.workers,
-        grouped(status.records),
+        status.looked_at.map_or_else(|| "not counted yet".into(), |_| grouped(status.records)),
         status.packs,
         octets(status.pack_octets),
         status.settings.as_deref().unwrap_or("none"),
     )
+}
+
+/// What the last reload did, and what was wrong with it.
+fn reload_text(reload: &Reloaded) -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let did = if reload.refused { "refused, all stays as it was" } else { reload.summary.as_str() };
+    let mut text = format!("reload    {did}, {} ago\n", Seconds(now.saturating_sub(reload.at)));
+    reload.errors.iter().for_each(|line| text += &format!("          {line}\n"));
+    if reload.more_errors > 0 {
+        text += &format!("          and {} more\n", grouped(reload.more_errors as u64));
+    }
+    text
 }
 
 /// Whom the resolver answers, and how full its cache is.
