@@ -1,4 +1,4 @@
-//! `ctl status` and `ctl stats`: what they say is what is so now, at whatever time they are asked.
+//! `ctl status`, `ctl log` and `ctl stats`: what they say is what is so now, at whatever time they are asked.
 
 use std::fs;
 
@@ -85,6 +85,34 @@ fn settings_that_are_refused_are_a_problem_until_they_are_taken() {
     let (output, said) = fixture.ctl(&["status"]);
     assert!(output.status.success() && said.contains("reload    0 zones loaded, 2 unchanged, "), "{said}");
     assert_eq!(status(&fixture)["reload"]["refused"], false);
+}
+
+/// What went wrong is there to be asked for, the same as one line, though the log itself is another's to read.
+#[test]
+fn the_log_tells_what_went_wrong_lately() {
+    let fixture = Fixture::new("");
+    fixture.server.await_zones();
+    let none = fixture.ctl(&["log"]).1;
+    assert_eq!(none, "no warnings and no errors since the start\n");
+    assert_eq!(
+        (status(&fixture)["log"]["errors"].as_u64(), objects(&fixture.server, &["log"])),
+        (Some(0), vec![])
+    );
+    fixture.write("one.example.", "nonsense\n");
+    for _ in 0..3 {
+        fixture.ctl(&["reload", "--force", "one.example."]);
+    }
+    let lines = objects(&fixture.server, &["log"]);
+    let of_file: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["message"].as_str().is_some_and(|text| text.contains("one.example.:1:")))
+        .collect();
+    assert!(of_file.len() == 1 && of_file[0]["count"] == 3 && of_file[0]["level"] == "error", "{lines:?}");
+    assert!(of_file[0]["first_at"].as_u64() <= of_file[0]["last_at"].as_u64());
+    let said = fixture.ctl(&["log"]).1;
+    assert!(said.contains(" error  ") && said.contains(" (3 times since "), "{said}");
+    let said = fixture.ctl(&["status"]).1;
+    assert!(said.contains("\nlog       ") && said.contains("ago; `zonda ctl log`\n"), "{said}");
 }
 
 /// What the resolver has counted is read at once, and is what its clients have seen.

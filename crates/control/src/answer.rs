@@ -105,6 +105,12 @@ fn carry_out(
             let text = controller.observing.command(controller, Channel::QueryLog, *switch)?;
             return said(reply(Reply::Confirmed { text }));
         }
+        Request::Log => {
+            for line in log::lately::lines() {
+                reply(Reply::LogLine(line))?;
+            }
+            return Ok(true);
+        }
         Request::LogLevel { level } => {
             let was = level.as_deref().map_or_else(|| Ok(log::level()), log::change_level)?;
             return said(reply(Reply::LogLevel(LogLevel { level: log::level(), was })));

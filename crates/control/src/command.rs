@@ -12,8 +12,8 @@ pub use self::cache::{
     AnchorLine, CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, RequestLine, ServerLine,
 };
 pub use self::server::{
-    Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Reloaded, ResolverStatus, Stats,
-    Status, Switch, Upgraded,
+    Count, Expiry, LimitedAccount, Locks, LogLevel, LogLine, LogNumbers, Memory, RateLimit, Reloaded,
+    ResolverStatus, Stats, Status, Switch, Upgraded,
 };
 pub use self::top::{Frequent, FrequentEntry, Top, TopAsked, WorkerCounts};
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};
@@ -53,6 +53,8 @@ pub enum Request {
         #[serde(default)]
         clear: bool,
     },
+    /// The last warnings and errors of the log.
+    Log,
     /// Which messages the log has, and what is to be from now on.
     LogLevel {
         /// The least important that are written, one of [`crate::log::LEVELS`]; as before if it is left out.
@@ -280,6 +282,8 @@ pub enum Reply {
     RateLimit(RateLimit),
     /// To `locks`.
     Locks(Locks),
+    /// To `log`, one for each.
+    LogLine(LogLine),
     /// To `log-level`.
     LogLevel(LogLevel),
     /// To `catalogs`, one for each.

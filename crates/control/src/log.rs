@@ -2,8 +2,11 @@
 //!
 //! An event has a message that says everything, and fields for programs: in text there is the message alone. What identifies a zone, a file or an
 //! address is a field, never only a word: `zone`, `serial`, `old_serial`, `source`, `error`, `duration_ms`, `address`.
+//!
+//! `text`: lines for people; `journal`: for the journal; `lately`: the last that went wrong, for who asks.
 
 mod journal;
+pub(crate) mod lately;
 mod text;
 
 use std::io::IsTerminal;
@@ -19,6 +22,7 @@ use tracing_subscriber::{Registry, reload};
 
 use crate::settings::{LogSettings, Settings};
 use journal::Prioritised;
+use lately::Lately;
 use text::Message;
 
 /// The levels, the most important first.
@@ -30,7 +34,7 @@ static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
 /// Starts the log. Only the first call has an effect.
 pub fn start(settings: &LogSettings) {
     let (filter, handle) = reload::Layer::new(filter(&settings.level).unwrap_or(LevelFilter::INFO));
-    let events = Registry::default().with(filter);
+    let events = Registry::default().with(filter).with(Lately);
     // A line that cannot be written (full disk, pipe without a reader) is lost. The library would complain with
     // `eprintln`, which panics when standard error is what fails.
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(false).log_internal_errors(false);

@@ -22,7 +22,7 @@ use self::cache::{
 };
 use self::catalog::catalog_text;
 use self::commands::{Command, request};
-use self::server::{limited_text, locks_text, stats_text, status_text, upgraded_text};
+use self::server::{limited_text, locks_text, log_text, stats_text, status_text, upgraded_text};
 use self::store::store_text;
 use self::top::top_text;
 use self::zone::{zone_row, zone_text};
@@ -53,6 +53,7 @@ Examples:
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
   zonda ctl top --seconds 10
+  zonda ctl log
   zonda ctl log-level debug
   zonda ctl query-log off
   zonda ctl locks --on
@@ -118,6 +119,10 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Top(top)) => print(&top_text(&top)),
             (false, Reply::RateLimit(limited)) => print(&limited_text(&limited)),
             (false, Reply::Locks(locks)) => print(&locks_text(&locks)),
+            (false, Reply::LogLine(line)) => {
+                is_kept = true;
+                print(&log_text(&line))
+            }
             (false, Reply::LogLevel(LogLevel { level, was })) => print(&match level == was {
                 true => format!("the log level is {level}\n"),
                 false => format!("the log level is {level}, was {was}\n"),
@@ -171,6 +176,9 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
         && !arguments.json
     {
         printed &= print(&format!("nothing is kept of {name}\n"));
+    }
+    if request == Request::Log && ok && !is_kept && !arguments.json {
+        printed &= print("no warnings and no errors since the start\n");
     }
     if request == Request::Stop && ok && !arguments.json {
         printed &= print("stopping\n");

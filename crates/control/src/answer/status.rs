@@ -3,8 +3,9 @@
 //! The cost is the same with a million zones: their numbers are words that whoever changes a state has stored, and what only their rows say is what the last look at all of them has
 //! seen.
 
-use crate::command::{Expiry, Reloaded, Status};
+use crate::command::{Expiry, LogNumbers, Reloaded, Status};
 use crate::controller::Controller;
+use crate::log;
 use crate::packs::PackFolder;
 use crate::recursion::Recursion;
 use crate::serve::addresses;
@@ -60,6 +61,8 @@ pub(super) fn status(controller: &Controller) -> Status {
         status.looked_at = Some(looked.at);
     }
     status.reload = controller.reloaded.lock().clone();
+    let ([errors, warnings], last_at) = log::lately::counts();
+    status.log = LogNumbers { errors, warnings, last_at };
     status.resolver = controller.recursion.as_deref().map(Recursion::status);
     status.problems = problems(&status, controller);
     status

@@ -61,6 +61,9 @@ pub struct Status {
     /// Of the resolver, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolver: Option<ResolverStatus>,
+    /// What the log had since the start.
+    #[serde(default)]
+    pub log: LogNumbers,
     /// What is wrong, as lines; none: all is well.
     #[serde(default)]
     pub problems: Vec<String>,
@@ -222,6 +225,34 @@ impl fmt::Display for Locks {
         let (all, workers) = (&self.all, &self.workers);
         writeln!(f, "{all}workers: {}", workers.waiting())
     }
+}
+
+/// How many warnings and errors the log had since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogNumbers {
+    /// Errors.
+    pub errors: u64,
+    /// Warnings.
+    pub warnings: u64,
+    /// When the last of both came, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<u64>,
+}
+
+/// A warning or an error of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// `error` or `warn`.
+    pub level: String,
+    /// What it says; of long ones the beginning.
+    pub message: String,
+    /// How often it came, as far as it was kept.
+    pub count: u64,
+    /// When it came first, in seconds since 1970.
+    pub first_at: u64,
+    /// When it came last.
+    pub last_at: u64,
 }
 
 /// Which messages the log has.

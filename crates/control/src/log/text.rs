@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use tracing::Event;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::FormatFields;
@@ -12,6 +13,11 @@ const MESSAGE: &str = "message";
 
 /// Writes of an event its message alone.
 pub(super) struct Message;
+
+/// Writes the message of an event, to somewhere else than the log.
+pub(super) fn write_message<W: Write>(event: &Event<'_>, out: &mut W) {
+    event.record(&mut Visitor { out: Escaped(Writer::new(out)), result: Ok(()) });
+}
 
 impl<'w> FormatFields<'w> for Message {
     fn format_fields<R: RecordFields>(&self, writer: Writer<'w>, fields: R) -> fmt::Result {

@@ -9,6 +9,7 @@ use crate::api::Counted;
 use crate::command::Count;
 use crate::controller::{Controller, ZoneNumbers};
 use crate::expiry::Looked;
+use crate::log::lately;
 use crate::observing::Observed;
 use crate::recursion::CacheNumbers;
 use crate::stores::StoreNumbers;
@@ -50,6 +51,8 @@ pub(crate) struct Readings {
     pub(crate) started: f64,
     /// Whether other settings are in force than the file has, as those were refused.
     pub(crate) are_settings_refused: bool,
+    /// Errors and warnings of the log.
+    pub(crate) logged: [u64; 2],
 }
 
 impl Readings {
@@ -91,6 +94,7 @@ impl Readings {
             process: process(),
             started: started.map_or(0.0, |since| since.as_secs_f64()),
             are_settings_refused: controller.reloaded.lock().as_ref().is_some_and(|reload| reload.refused),
+            logged: lately::counts().0,
         }
     }
 

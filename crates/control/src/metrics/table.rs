@@ -148,7 +148,7 @@ fn named(below: &str, name: &str) -> String {
 }
 
 /// Of the program and its process. The latter have the names that every exporter gives them.
-fn server() -> [Family; 8] {
+fn server() -> [Family; 9] {
     let of_process = "the system, of the server's process";
     [
         family(
@@ -173,6 +173,17 @@ fn server() -> [Family; 8] {
             "1 while the settings of the file are refused, so that those of before are in force; else 0.",
             &[],
             |readings, put| put(&[], Value::Count(readings.are_settings_refused.into())),
+        ),
+        family(
+            ("zonda_log_messages", Kind::Counter),
+            "the server",
+            "Messages of the log of level `error` and `warn`; `zonda ctl log` has the last ones.",
+            &["level"],
+            |readings, put| {
+                for (level, count) in ["error", "warn"].into_iter().zip(readings.logged) {
+                    put(&[level], Value::Count(count));
+                }
+            },
         ),
         family(
             ("process_cpu_seconds", Kind::Counter),

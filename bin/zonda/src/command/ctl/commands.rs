@@ -40,6 +40,8 @@ pub(super) enum Command {
         #[arg(long)]
         clear: bool,
     },
+    /// The last warnings and errors of the log, the latest at the end; one that came again is one line with how often
+    Log,
     /// Which messages the log has; with LEVEL: from now on, until the next start or until the settings say another
     LogLevel {
         /// Least important messages that are written
@@ -280,6 +282,7 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
         Command::Locks { on, off, clear } => {
             Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }
         }
+        Command::Log => Request::Log,
         Command::LogLevel { level } => Request::LogLevel { level: level.clone() },
         Command::Dnstap { switch } => Request::Dnstap { switch: switched(switch)? },
         Command::QueryLog { switch } => Request::QueryLog { switch: switched(switch)? },

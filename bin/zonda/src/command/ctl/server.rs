@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use control::command::{Count, Locks, Memory, RateLimit, Reloaded, ResolverStatus, Stats, Status, Upgraded};
+use control::command::{
+    Count, Locks, LogLine, LogNumbers, Memory, RateLimit, Reloaded, ResolverStatus, Stats, Status, Upgraded,
+};
 use control::text::{Seconds, Span, count, grouped, octets};
 use zone::check::Timestamp;
 
@@ -40,6 +42,7 @@ pub(super) fn status_text(status: &Status) -> String {
     if let Some(reload) = &status.reload {
         more += &reload_text(reload);
     }
+    more += &lately_text(&status.log).unwrap_or_default();
     let problems: String = status.problems.iter().map(|problem| format!("problem   {problem}\n")).collect();
     let memory = match status.memory_octets {
         None => "unknown".into(),
@@ -61,6 +64,25 @@ pub(super) fn status_text(status: &Status) -> String {
         octets(status.pack_octets),
         status.settings.as_deref().unwrap_or("none"),
     )
+}
+
+/// A line of the log that was kept: `2026-11-28T12:49:20Z error  it is full (17 times since 2026-11-28T12:31:02Z)`
+pub(super) fn log_text(line: &LogLine) -> String {
+    let LogLine { level, message, count, first_at, last_at } = line;
+    let [first, last] = [first_at, last_at].map(|at| Timestamp(*at as u32));
+    let often = match count {
+        0..=1 => String::new(),
+        _ => format!(" ({} times since {first:#})", grouped(*count)),
+    };
+    format!("{last:#} {level:<6} {message}{often}\n")
+}
+
+/// How much the log had, if anything.
+fn lately_text(log: &LogNumbers) -> Option<String> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let ago = Seconds(now.saturating_sub(log.last_at?));
+    let (errors, warnings) = (count(log.errors as usize, "error"), count(log.warnings as usize, "warning"));
+    Some(format!("log       {errors}, {warnings} since the start, the last {ago} ago; `zonda ctl log`\n"))
 }
 
 /// What the last reload did, and what was wrong with it.
