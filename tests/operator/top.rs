@@ -33,7 +33,7 @@ fn start() -> Fixture {
     let address = free_address();
     let settings = format!(
         "[server]\nlisten = [\"{address}\"]\nworkers = 2\n[control]\nsocket = \"control\"\n\
-         [[zone]]\nname = \"example\"\nfile = \"example.zone\"\n"
+         [[zone]]\nname = \"example\"\nfile = \"example.zone\"\n[[zone]]\nname = \"broken.test\"\nfile = \"none\"\n"
     );
     let path = scratch.path().join("zonda.toml");
     std::fs::write(&path, settings).expect("settings");
@@ -64,11 +64,12 @@ impl Fixture {
         await_that("each query is looked at", || self.asked()["one_in"] == 1);
     }
 
-    /// Asks 250 times for a name that exists, and 50 times for one that does not, which would clear a terminal.
+    /// Asks 250 times for a name that exists, 50 times for one that does not, which would clear a terminal, and 20 times for one of a zone without data.
     fn ask(&self) {
         let query = |name| Query::new(name, rtype::A).octets();
         let mut queries = vec![query("WWW.example."); 250];
         queries.extend(vec![query("\\027[2J.sub.example."); 50]);
+        queries.extend(vec![query("host.Broken.test."); 20]);
         let answers = batch(self.address, Transport::Udp, &queries);
         assert!(answers.iter().all(Option::is_some), "every query is answered");
     }
@@ -87,7 +88,7 @@ fn who_asks_for_what() {
     server.await_all_looked_at();
     let before = server.asked()["samples"].as_u64().expect("a number");
     server.ask();
-    await_that("the samples", || server.asked()["samples"].as_u64() >= Some(before + 300));
+    await_that("the samples", || server.asked()["samples"].as_u64() >= Some(before + 320));
     let asked = server.asked();
     let names = most(&asked, "names");
     // They fade by half in ten seconds.
@@ -95,11 +96,24 @@ fn who_asks_for_what() {
     assert_eq!(names[1].0, "\\027[2j.sub.example.");
     assert_eq!(most(&asked, "missing")[0].0, "sub.example.");
     assert_eq!(most(&asked, "zones")[0].0, "example.");
+    let failed: Vec<String> = most(&asked, "failed").into_iter().map(|(name, _)| name).collect();
+    assert_eq!(failed, ["host.broken.test."]);
+    let took = &asked["took"];
+    let [median, most_of_all] = [0, 2].map(|at| took["percentiles"][at]["microseconds"].as_f64());
+    assert!(median > Some(0.0) && (most_of_all.is_none() || median <= most_of_all), "{took}");
+    assert!(took["answers"].as_f64() > Some(50.0), "{took}");
     assert_eq!(most(&asked, "clients")[0].0, "127.0.0.1");
     let said = server.zonda(&["ctl", "top"]);
-    for words in
-        ["queries by transport", "udp-ipv4", "NXDOMAIN", "one in 1", "%  www.example.", "%  127.0.0.1"]
-    {
+    for words in [
+        "queries by transport",
+        "udp-ipv4",
+        "NXDOMAIN",
+        "one in 1",
+        "%  www.example.",
+        "%  127.0.0.1",
+        "%  host.broken.test.",
+        "time in the server",
+    ] {
         assert!(said.assert_fine().output.contains(words), "{words} in {}", said.output);
     }
     let screen = server.zonda(&["top", "--once"]).assert_fine().output.clone();

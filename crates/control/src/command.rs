@@ -15,7 +15,7 @@ pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, LogLine, LogNumbers, Memory, RateLimit, Reloaded,
     ResolverStatus, Stats, Status, Switch, Upgraded,
 };
-pub use self::top::{Frequent, FrequentEntry, Top, TopAsked, WorkerCounts};
+pub use self::top::{Frequent, FrequentEntry, Percentile, TimeRange, Took, Top, TopAsked, WorkerCounts};
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};
 pub use self::zone::{ByCommand, CatalogLine, ChangeLine, Changes, Explained, StoreLine, TextLine, ZoneLine};
 

@@ -84,6 +84,17 @@ impl fmt::Display for Seconds {
     }
 }
 
+/// A time that an answer took, which begins with some microseconds: `1.5 us`, `340 us`, `12 ms`; `None`: it was longer than what is told apart.
+pub fn time_text(microseconds: Option<f64>) -> String {
+    match microseconds {
+        None => "> 50 ms".into(),
+        Some(time) if time < 9.95 => format!("{time:.1} us"),
+        Some(time) if time < 999.5 => format!("{time:.0} us"),
+        Some(time) if time < 9_950.0 => format!("{:.1} ms", time / 1e3),
+        Some(time) => format!("{:.0} ms", time / 1e3),
+    }
+}
+
 /// Text for a manual page, line by line: nothing in it means anything to the formatter.
 pub fn roff(text: &str) -> String {
     let line = |line: &str| {
@@ -112,6 +123,9 @@ mod tests {
         );
         assert_eq!(Span(Duration::from_millis(3)).to_string(), "3.0 ms");
         assert_eq!(Span(Duration::from_secs(90_000)).to_string(), "1 d 1 h");
+        let times =
+            [Some(1.024), Some(9.99), Some(340.2), Some(1_500.0), Some(50_331.0), None].map(time_text);
+        assert_eq!(times, ["1.0 us", "10 us", "340 us", "1.5 ms", "50 ms", "> 50 ms"]);
         assert_eq!(roff(".a\\b\n'--c'"), "\\&.a\\eb\n\\(aq\\-\\-c\\(aq");
         let seconds = [0, 1, 59, 60].map(|seconds| Seconds(seconds).to_string());
         assert_eq!(seconds, ["less than 1 s", "1 s", "59 s", "1 min 0 s"]);

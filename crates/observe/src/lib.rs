@@ -10,7 +10,7 @@
 //! * [`dnstap`]: messages as others read them, with `protobuf` (their encoding) and `frames` (Frame Streams); [`query_log`]: lines, with `seen` (what a message
 //!   says of itself).
 //! * [`queue`]: blocks on their way, bounded; [`sink`]: the thread that writes them, with `file` and `socket`; [`output`]: where to.
-//! * [`top`]: who asks most and for what, while somebody looks; [`sketch`]: how that is counted in little memory.
+//! * [`top`]: who asks most and for what, while somebody looks; [`sketch`], [`times`]: how that is counted in little memory.
 //!
 //! Workers never wait for the observer, nor the observer for a sink: what finds no room is dropped and counted. This crate knows no settings and no zones:
 //! where a name is looked for is plugged in ([`Zones`]). Design: `docs/design/observing.md`.
@@ -29,6 +29,7 @@ mod seen;
 pub mod sink;
 pub mod sketch;
 mod socket;
+pub mod times;
 pub mod told;
 pub mod top;
 

@@ -35,7 +35,34 @@ pub struct Sketch<K> {
     places: HashMap<K, usize>,
     /// Of all that was added, likewise.
     sum: f64,
+    fading: Fading,
+}
+
+/// By how much more what comes later weighs than what was.
+pub(crate) struct Fading {
     began: Instant,
+}
+
+impl Fading {
+    pub(crate) fn new(now: Instant) -> Fading {
+        Fading { began: now }
+    }
+
+    /// What one counts that comes now, in comparison with one at the beginning.
+    pub(crate) fn at(&self, now: Instant) -> f64 {
+        (now.saturating_duration_since(self.began).as_secs_f64() / HALF_LIFE.as_secs_f64()).exp2()
+    }
+
+    /// The same, before it becomes too large: then all `counts` are divided by it, and it begins anew.
+    pub(crate) fn weigh<'c>(&mut self, counts: impl Iterator<Item = &'c mut f64>, now: Instant) -> f64 {
+        let weight = self.at(now);
+        if weight < HALF_LIVES_MAX.exp2() {
+            return weight;
+        }
+        counts.for_each(|count| *count /= weight);
+        self.began = now;
+        1.0
+    }
 }
 
 /// One of the most frequent.
@@ -59,13 +86,14 @@ impl<K: Clone + Eq + Hash> Sketch<K> {
             errors: Vec::new(),
             places: HashMap::with_capacity(SKETCH_ENTRIES),
             sum: 0.0,
-            began: now,
+            fading: Fading::new(now),
         }
     }
 
     /// Counts one more, which stands for `times` of them.
     pub fn add(&mut self, key: &K, times: f64, now: Instant) {
-        let weight = times * self.weight(now);
+        let counts = self.counts.iter_mut().chain(&mut self.errors).chain([&mut self.sum]);
+        let weight = times * self.fading.weigh(counts, now);
         self.sum += weight;
         if let Some(place) = self.places.get(key) {
             self.counts[*place] += weight;
@@ -89,7 +117,7 @@ impl<K: Clone + Eq + Hash> Sketch<K> {
 
     /// The most frequent, at most so many, and first those with the greatest count.
     pub fn most(&self, count: usize, now: Instant) -> Vec<Frequent<'_, K>> {
-        let fading = self.fading(now);
+        let fading = self.fading.at(now);
         let mut places: Vec<usize> = (0..self.keys.len()).collect();
         places.sort_by(|one, other| self.counts[*other].total_cmp(&self.counts[*one]));
         places.truncate(count);
@@ -103,29 +131,12 @@ impl<K: Clone + Eq + Hash> Sketch<K> {
 
     /// All that was counted, faded.
     pub fn sum(&self, now: Instant) -> f64 {
-        self.sum / self.fading(now)
+        self.sum / self.fading.at(now)
     }
 
     fn least(&self) -> usize {
         let counts = self.counts.iter().enumerate();
         counts.min_by(|one, other| one.1.total_cmp(other.1)).map_or(0, |(place, _)| place)
-    }
-
-    /// What one counts that comes now, in comparison with one at the beginning.
-    fn fading(&self, now: Instant) -> f64 {
-        (now.saturating_duration_since(self.began).as_secs_f64() / HALF_LIFE.as_secs_f64()).exp2()
-    }
-
-    /// The same, before it becomes too large.
-    fn weight(&mut self, now: Instant) -> f64 {
-        let weight = self.fading(now);
-        if weight < HALF_LIVES_MAX.exp2() {
-            return weight;
-        }
-        self.counts.iter_mut().chain(&mut self.errors).for_each(|count| *count /= weight);
-        self.sum /= weight;
-        self.began = now;
-        1.0
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who asks most and for what, kept while somebody looks.
 //!
 //! ```text
-//! observer -> Top: a sample -> names, parents of names that do not exist, clients, zones (a sketch each)
+//! observer -> Top: a sample -> names, parents of names that do not exist, names that got SERVFAIL, clients, zones (a sketch each), and how long its answer took
 //!                                ^
 //! whoever looks -> Lookout ------'   nobody for LOOK_PATIENCE: it ends
 //! ```
@@ -27,6 +27,7 @@ use crate::Zones;
 use crate::observer::Consumer;
 use crate::seen::{Question, Seen};
 use crate::sketch::{NameKey, SKETCH_ENTRIES, Sketch};
+use crate::times::{Times, Took};
 use crate::told::{Outcome, Told};
 
 /// How long it goes on without a look: less would have whoever looks every few seconds begin with nothing each time, more would cost workers for nobody.
@@ -35,8 +36,8 @@ pub const LOOK_PATIENCE: Duration = Duration::from_secs(5);
 /// A header, the longest name, type and class: EDNS is not looked at.
 const QUERY_OCTETS: u16 = HEADER_OCTETS as u16 + 255 + 4;
 
-/// Octets of memory while somebody looks, roughly: entries of the four sketches, each with its key in the list and in the table.
-const OCTETS: usize = 4 * SKETCH_ENTRIES * (2 * size_of::<NameKey>() + 4 * size_of::<u64>());
+/// Octets of memory while somebody looks, roughly: entries of the five sketches, each with its key in the list and in the table.
+const OCTETS: usize = 5 * SKETCH_ENTRIES * (2 * size_of::<NameKey>() + 4 * size_of::<u64>());
 
 /// A client: an address of IPv4, or the /64 of one of IPv6, in which each host has as many as it likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,8 +65,10 @@ impl fmt::Display for Client {
 struct Kept {
     names: Sketch<NameKey>,
     missing: Sketch<NameKey>,
+    failed: Sketch<NameKey>,
     clients: Sketch<Client>,
     zones: Sketch<NameKey>,
+    took: Times,
     samples: u64,
     one_in: u32,
     began: Instant,
@@ -86,10 +89,14 @@ pub struct Looked {
     pub names: Most,
     /// Names right above those that do not exist.
     pub missing: Most,
+    /// Names of which it was said that something could not be found out, or is not to be believed (SERVFAIL).
+    pub failed: Most,
     /// Who asked.
     pub clients: Most,
     /// Zones of this server that the names are in.
     pub zones: Most,
+    /// How long answers took that waited for nobody, from when their batch was taken off its socket until it was rendered.
+    pub took: Took,
 }
 
 /// The most frequent of a kind. Counts fade by half in [`crate::sketch::HALF_LIFE`].
@@ -117,8 +124,10 @@ impl Kept {
         Kept {
             names: Sketch::new(now),
             missing: Sketch::new(now),
+            failed: Sketch::new(now),
             clients: Sketch::new(now),
             zones: Sketch::new(now),
+            took: Times::new(now),
             samples: 0,
             one_in: sampling::ONE_IN_FIRST,
             began: now,
@@ -138,8 +147,10 @@ impl Kept {
             one_in: self.one_in,
             names: most(&self.names, count, now),
             missing: most(&self.missing, count, now),
+            failed: most(&self.failed, count, now),
             clients: most(&self.clients, count, now),
             zones: most(&self.zones, count, now),
+            took: self.took.took(now),
         }
     }
 }
@@ -233,6 +244,9 @@ impl Consumer for Top {
         {
             kept.missing.add(&NameKey::of(parent), times, now);
         }
+        if let Some((name, _)) = asks.filter(|_| code(told.response) == Some(rcode::SERVFAIL)) {
+            kept.failed.add(&NameKey::of(name), times, now);
+        }
         // What is told once more was counted when it came.
         if !is_new {
             return;
@@ -244,6 +258,9 @@ impl Consumer for Top {
         }
         if let Some(asked) = told.asked {
             kept.clients.add(&Client::of(&asked.client), times, now);
+            if told.outcome == Outcome::Answered {
+                kept.took.add(told.answered.saturating_sub(asked.at), times, now);
+            }
         }
         if let Some(zone) = zone {
             kept.zones.add(&zone, times, now);
@@ -287,9 +304,12 @@ impl Drop for Top {
 
 /// Whether this is the head of a response that says that the name asked for does not exist. Where there are answers it is the end of a chain of aliases that does not (RFC 6604 3).
 fn is_name_error(response: &[u8]) -> bool {
-    response.len() >= HEADER_OCTETS
-        && header::u16_at(response, 2) & 0xf == rcode::NXDOMAIN
-        && header::u16_at(response, 6) == 0
+    code(response) == Some(rcode::NXDOMAIN) && header::u16_at(response, 6) == 0
+}
+
+/// The code in the head of a response; `None`: it is none.
+fn code(response: &[u8]) -> Option<u16> {
+    (response.len() >= HEADER_OCTETS).then(|| header::u16_at(response, 2) & 0xf)
 }
 
 #[cfg(test)]

@@ -4,12 +4,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use net::WorkerCounters;
+use observe::times::{self, PERCENTS};
 use observe::top::{Looked, Most};
 
 use super::Failure;
 use super::stats::{paths, rcode_name};
 use super::status::uptime_seconds;
-use crate::command::{Count, Frequent, FrequentEntry, Top, TopAsked, WorkerCounts};
+use crate::command::{
+    Count, Frequent, FrequentEntry, Percentile, TimeRange, Took, Top, TopAsked, WorkerCounts,
+};
 use crate::controller::{Controller, ZoneNumbers};
 use crate::metrics::Readings;
 use crate::recursion::Recursion;
@@ -87,9 +90,23 @@ fn zones(numbers: &ZoneNumbers) -> Vec<Count> {
 }
 
 fn said(looked: Looked) -> TopAsked {
-    let Looked { counted_for, samples, one_in, names, missing, clients, zones } = looked;
-    let [names, missing, clients, zones] = [names, missing, clients, zones].map(frequent);
-    TopAsked { seconds: counted_for.as_secs_f64(), samples, one_in, names, missing, clients, zones }
+    let Looked { counted_for, samples, one_in, names, missing, failed, clients, zones, took } = looked;
+    let [names, missing, failed, clients, zones] = [names, missing, failed, clients, zones].map(frequent);
+    let (seconds, took) = (counted_for.as_secs_f64(), took_of(took));
+    TopAsked { seconds, samples, one_in, names, missing, failed, clients, zones, took }
+}
+
+fn took_of(took: times::Took) -> Took {
+    let microseconds = |time: Option<Duration>| time.map(|time| time.as_nanos() as f64 / 1e3);
+    let percentiles = PERCENTS.into_iter().zip(took.percentiles);
+    let ranges = took.ranges.into_iter();
+    Took {
+        answers: took.count,
+        percentiles: percentiles
+            .map(|(percent, time)| Percentile { percent, microseconds: microseconds(time) })
+            .collect(),
+        ranges: ranges.map(|(end, answers)| TimeRange { microseconds: microseconds(end), answers }).collect(),
+    }
 }
 
 fn frequent(Most { sum, each }: Most) -> Frequent {

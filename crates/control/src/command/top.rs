@@ -76,10 +76,48 @@ pub struct TopAsked {
     pub names: Frequent,
     /// Names right above those that do not exist.
     pub missing: Frequent,
+    /// Names that got SERVFAIL.
+    pub failed: Frequent,
     /// Who asked: addresses of IPv4, networks (/64) of IPv6.
     pub clients: Frequent,
     /// Zones of this server that the names are in.
     pub zones: Frequent,
+    /// How long answers took that waited for nobody.
+    pub took: Took,
+}
+
+/// How long answers took in the server, from when their batch was taken off its socket until it was rendered; faded as counts are. What they waited in the socket is not in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Took {
+    /// Answers that it is counted of.
+    pub answers: f64,
+    /// For some shares the time that so many of them took at most.
+    pub percentiles: Vec<Percentile>,
+    /// How many took how long, where there are any, the shortest first.
+    pub ranges: Vec<TimeRange>,
+}
+
+/// A share of answers, and how long these took at most.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Percentile {
+    /// In a hundred.
+    pub percent: f64,
+    /// By at most a quarter more than it was; left out: more than 50 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub microseconds: Option<f64>,
+}
+
+/// Answers that took so long.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TimeRange {
+    /// Less than that; left out: whatever is longer than all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub microseconds: Option<f64>,
+    /// How many.
+    pub answers: f64,
 }
 
 /// The most frequent of a kind. Counts fade by half in ten seconds; what stands here is that of now.

@@ -67,6 +67,28 @@ fn names_clients_zones_and_what_is_above_names_that_do_not_exist() {
     assert_eq!(lookout.look(2, now).unwrap().names.each.len(), 2, "no more than are wanted");
 }
 
+/// What got SERVFAIL, at once or late; and how long answers took that waited for nobody.
+#[test]
+fn names_that_fail_and_time_in_the_server() {
+    let (lookout, now) = (Lookout::default(), Instant::now());
+    let mut top = lookout.begin(Box::new(Example), now);
+    let (broken, sound) = (message(0, 0, "Broken.Test."), message(0, 0, "sound.test."));
+    let servfail = message(header::QR | 2, 0, "broken.test.");
+    top.take(&Told { answered: 1_500, ..told(Outcome::Answered, &broken, &servfail[..12]) });
+    top.take(&Told {
+        answered: 1_500,
+        one_in: 8,
+        ..told(Outcome::Answered, &sound, &message(0, 1, "sound.test."))
+    });
+    top.take(&told(Outcome::Waits, &broken, b""));
+    top.take(&Told { answered: 9_000_000_000, ..told(Outcome::AnsweredLate, &broken, &servfail) });
+    top.take(&told(Outcome::Dropped, &broken, &servfail[..11]));
+    let looked = lookout.look(10, now).unwrap();
+    assert_eq!(keys(&looked.failed), [("broken.test.", 2)]);
+    assert_eq!((looked.failed.sum, looked.took.count), (2.0, 9.0));
+    assert_eq!(looked.took.percentiles, [Some(Duration::from_nanos(1_536)); 4]);
+}
+
 /// A query that waits is counted once; what came of it may be that its name does not exist.
 #[test]
 fn what_is_answered_late_counts_once() {

@@ -1,11 +1,11 @@
 //! What is printed of a look at the server: who asks most, and for what.
 
-use control::command::{Count, Frequent, Top};
-use control::text::{Seconds, grouped, octets};
+use control::command::{Count, Frequent, Percentile, Took, Top};
+use control::text::{Seconds, grouped, octets, time_text};
 
 use super::server::with_shares;
 
-/// Lines of each kind: a screen has no more of four kinds. `--json` has all.
+/// Lines of each kind: a screen has no more of some kinds. `--json` has all.
 const LINES: usize = 20;
 
 pub(super) fn top_text(top: &Top) -> String {
@@ -40,10 +40,23 @@ pub(super) fn top_text(top: &Top) -> String {
     for (title, most) in [
         ("names", &asked.names),
         ("names above those that do not exist", &asked.missing),
+        ("names that got SERVFAIL", &asked.failed),
         ("clients", &asked.clients),
         ("zones", &asked.zones),
     ] {
         text += &most_text(title, most, asked.clients.sum);
+    }
+    text + &took_text(&asked.took)
+}
+
+/// How long so many of a hundred answers took at most.
+fn took_text(took: &Took) -> String {
+    if took.answers == 0.0 {
+        return String::new();
+    }
+    let mut text = "\n   share  at most  time in the server, of answers that waited for nobody\n".to_owned();
+    for Percentile { percent, microseconds } in &took.percentiles {
+        text += &format!("{percent:>6} % {:>8}\n", time_text(*microseconds));
     }
     text
 }

@@ -1,4 +1,6 @@
-use control::command::{Count, Frequent, FrequentEntry, ResolverStatus, TopAsked, WorkerCounts};
+use control::command::{
+    Count, Frequent, FrequentEntry, Percentile, ResolverStatus, TimeRange, Took, TopAsked, WorkerCounts,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
@@ -20,6 +22,15 @@ fn frequent(sum: f64, most: &[(&str, f64, f64)]) -> Frequent {
         error: *error,
     };
     Frequent { sum, most: most.iter().map(entry).collect() }
+}
+
+fn took(percentiles: &[(f64, Option<f64>)]) -> Took {
+    let percentile = |(percent, microseconds): &(f64, Option<f64>)| Percentile {
+        percent: *percent,
+        microseconds: *microseconds,
+    };
+    let ranges = vec![TimeRange { microseconds: Some(12.288), answers: 1000.0 }];
+    Took { answers: 1000.0, percentiles: percentiles.iter().map(percentile).collect(), ranges }
 }
 
 /// A server that has been up for so many seconds, in each of which a thousand queries came, and from the tenth on ten thousand more.
@@ -57,8 +68,10 @@ fn reading(second: u64) -> Top {
                 &[("www.example.com.", 123.0, 3.0), ("\\027[2j.example.net.", 50.0, 0.0)],
             ),
             missing: frequent(20.0, &[("example.net.", 20.0, 1.0)]),
+            failed: frequent(10.0, &[("broken.example.org.", 10.0, 0.0)]),
             clients: frequent(1000.0, &[("192.0.2.7", 500.0, 0.0), ("2001:db8::/64", 250.0, 0.0)]),
             zones: frequent(900.0, &[("example.com.", 800.0, 0.0)]),
+            took: took(&[(50.0, Some(12.288)), (90.0, Some(20.48)), (99.0, Some(1_310.72)), (99.9, None)]),
         },
         ..Top::default()
     }
@@ -155,13 +168,55 @@ fn an_overview() {
 fn each_view() {
     assert_has(
         &text(&state(View::Names), 80, 24),
-        &["12.3% 1,353 12.0% www.example.com.", "above names that do not exist", "example.net."],
+        &[
+            "12.3% 1,353 12.0% www.example.com.",
+            "above names that do not exist",
+            "example.net.",
+            "names that got SERVFAIL",
+            "1.0% 110 1.0% broken.example.org.",
+        ],
     );
     assert_has(&text(&state(View::Clients), 80, 24), &["2001:db8::/64", "example.com."]);
-    assert_has(&text(&state(View::Workers), 80, 24), &["worker 1", "5,500", "at a time", "10.0"]);
+    assert_has(
+        &text(&state(View::Workers), 80, 24),
+        &[
+            "time in the server 50% 90% 99% 99.9%",
+            "answered at once 12 us 20 us 1.3 ms > 50 ms",
+            "worker 1",
+            "5,500",
+            "at a time",
+            "10.0",
+        ],
+    );
     let server = text(&state(View::Server), 80, 24);
     assert_has(&server, &["there is none", "8.00 MiB", "absent", "udp-queries"]);
     assert!(!server.contains("udp-send-failures"), "what is 0: {server}");
+}
+
+/// A terminal of the least size has room for all that a view is about, with as many of each kind as there is room for.
+#[test]
+fn a_small_terminal() {
+    let many: Vec<String> = (0..100).map(|number| format!("host{number}.example.")).collect();
+    let of = |name: &str| -> Vec<(String, f64, f64)> {
+        many.iter().map(|host| (format!("{name}-{host}"), 10.0, 0.0)).collect()
+    };
+    let frequent_of = |name: &str| {
+        let all = of(name);
+        let most: Vec<_> = all.iter().map(|(key, count, error)| (&**key, *count, *error)).collect();
+        frequent(1000.0, &most)
+    };
+    let mut full = reading(30);
+    (full.asked.names, full.asked.missing) = (frequent_of("asked"), frequent_of("missing"));
+    full.asked.failed = frequent_of("failed");
+    full.workers = vec![WorkerCounts::default(); 64];
+    let mut history = history(1..=29);
+    history.add(full);
+    let lines = shown(&State::new(history.clone(), View::Names), 80, 24);
+    for (kind, lines_min) in [("asked-host", 5), ("missing-host", 5), ("failed-host", 5)] {
+        assert!(lines.iter().filter(|line| line.contains(kind)).count() >= lines_min, "{kind}: {lines:#?}");
+    }
+    let workers = text(&State::new(history, View::Workers), 80, 24);
+    assert_has(&workers, &["answered at once 12 us", "worker 14", "and 49 more", "q quit"]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use control::command::{Count, Frequent, Top, WorkerCounts};
-use control::text::{grouped, octets};
+use control::command::{Count, Frequent, Took, Top, WorkerCounts};
+use control::text::{grouped, octets, time_text};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 
@@ -42,8 +42,12 @@ pub fn draw(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &mut Bu
         View::Overview => draw_overview(state, top, theme, area, buffer),
         View::Names => {
             let above = "above names that do not exist";
-            let tables =
-                [frequent(state, "names", &top.asked.names), frequent(state, above, &top.asked.missing)];
+            let asked = &top.asked;
+            let tables = [
+                frequent(state, "names", &asked.names),
+                frequent(state, above, &asked.missing),
+                frequent(state, "names that got SERVFAIL", &asked.failed),
+            ];
             draw_beside(&tables, WIDE, area, theme, buffer);
         }
         View::Clients => {
@@ -52,7 +56,8 @@ pub fn draw(state: &State, top: &Top, theme: &Theme, area: Rect, buffer: &mut Bu
             draw_beside(&tables, WIDE, area, theme, buffer);
         }
         View::Workers => {
-            workers(state.shown(), top).draw(area, theme, buffer);
+            let taken = took(&top.asked.took).draw(area, theme, buffer);
+            workers(state.shown(), top).draw(below_of(area, taken + 1), theme, buffer);
         }
         View::Server => draw_server(state, top, theme, area, buffer),
     }
@@ -173,6 +178,24 @@ fn frequent<'t>(state: &State, title: &'static str, most: &'t Frequent) -> Table
         ],
         rows: most.most.iter().filter(|one| state.has(&one.key)).map(row).collect(),
         nothing: if is_filtered { "none that the filter lets through" } else { "no samples yet" }.into(),
+    }
+}
+
+/// How long so many of a hundred answers took at most.
+fn took(took: &Took) -> Table<'static> {
+    let columns = [("50%", 50.0), ("90%", 90.0), ("99%", 99.0), ("99.9%", 99.9)];
+    let time = |percent: f64| {
+        let of_percent = took.percentiles.iter().find(|one| one.percent == percent);
+        of_percent.map_or("-".into(), |one| time_text(one.microseconds))
+    };
+    let row = ("answered at once".into(), columns.map(|(_, percent)| time(percent)).into());
+    Table {
+        title: "time in the server".into(),
+        labels: Labels::First,
+        label_width: NAME_WIDTH,
+        columns: columns.map(|(head, _)| Column { head, width: 8 }).into(),
+        rows: if took.answers > 0.0 { vec![row] } else { Vec::new() },
+        nothing: "no samples yet".into(),
     }
 }
 
