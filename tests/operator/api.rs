@@ -5,6 +5,7 @@ mod changes;
 mod client;
 mod clients;
 mod crowd;
+mod explain;
 mod hostile;
 mod made;
 mod process;
@@ -50,7 +51,7 @@ fn new_key(name: &str) -> (String, String) {
 /// Files, keys and settings that outlive a server.
 struct Bed {
     files: tempfile::TempDir,
-    /// Changes all of `a.test.`, but what rules deny; reads it and `b.test.`.
+    /// Changes all of `a.test.`, but what rules deny, and has rules explained; reads it and `b.test.`.
     acme: String,
     /// Reads everything.
     reader: String,
@@ -83,7 +84,7 @@ impl Bed {
         let [acme, reader, old, maker, observer] =
             ["acme", "reader", "old", "maker", "observer"].map(new_key);
         let keys = format!(
-            "\n[[api-key]]\nname = \"acme\"\nhash = {}\nverbs = [\"read\", \"change\"]\nzones = [\"a.test.\", \"b.test.\", \"plain.test.\"]\n\
+            "\n[[api-key]]\nname = \"acme\"\nhash = {}\nverbs = [\"read\", \"change\", \"explain\"]\nzones = [\"a.test.\", \"b.test.\", \"plain.test.\"]\n\
              rules = [\"deny label fixed\", \"grant zonesub\", \"grant name a.test. NS SOA\"]\n\
              \n[[api-key]]\nname = \"reader\"\nhash = {}\nzones = \"*.test.\"\n\
              \n[[api-key]]\nname = \"old\"\nhash = {}\nzones = \"*.test.\"\nexpires = \"2020-01-01\"\n\

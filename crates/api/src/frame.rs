@@ -25,8 +25,8 @@ mod set;
 use std::fmt;
 
 pub use answer::{
-    Detail, Done, FAULT_SETS_NONE, Fault, KeyName, Number, Outcome, Piece, Row, RowKind, Rule, Shown, Verbs,
-    Version, WORDS_OCTETS_MAX,
+    Detail, Done, FAULT_SETS_NONE, Fault, KeyName, Number, Outcome, Piece, Row, RowKind, Rule, Shown,
+    Standing, Verbs, Verdict, Version, WORDS_OCTETS_MAX,
 };
 pub use ask::{
     ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, FOUND_MAX, Facts, Fields, KEY_OCTETS_MAX, Kind, Objects,

@@ -53,6 +53,7 @@ fn answer(frame: Frame<'_>, octets: &[u8]) {
             Piece::Versions(run) => items(run),
             Piece::Outcomes(run) => items(run),
             Piece::Faults(run) => items(run),
+            Piece::Standings(run) => items(run),
             Piece::Rules(run) => items(run),
         }
     }
@@ -85,6 +86,9 @@ fn bodies(body: &[u8]) {
     if let Ok(fields) = json::read::put(body) {
         let (condition, fields) = (Condition::Any, fields.fields());
         read(ask(Asked::Set { zone: &zone, repeat: Some("x"), condition, fields }));
+    }
+    if let Ok(zones) = json::read::explain(body, OCTETS_MAX) {
+        read(ask(Asked::Explain(zones.zones())));
     }
     if let Ok(changes) = json::read::changes(body, OCTETS_MAX) {
         let zones = changes.zones.zones();

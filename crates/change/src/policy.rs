@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use wire::iana::rtype;
 use wire::{Name, SortKey, Transport};
 
-pub use explain::Explanation;
+pub use explain::{Explanation, Looked};
 pub use parse::{API_NAME_OCTETS_MAX, RuleFault, is_api_name, of_api_key};
 
 /// Most rules of a policy: each is looked at for each record of an update.
@@ -105,9 +105,12 @@ pub struct Decision {
 
 /// What of a rule does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Misfit {
+pub enum Misfit {
+    /// It is about other senders.
     Identity,
+    /// It is about other names.
     Name,
+    /// It is about other types.
     Type,
 }
 

@@ -9,12 +9,13 @@
 //! each ask has the key that its request has, and the server says what that may do. What an answer is made of comes in pieces, four at a time and as the client reads them.
 //!
 //! * `secure`: TLS, where the settings have a certificate. `talk`: asks and answers of many connections over one pair. `head`: what of a request is looked at before its body; `body`: that.
-//! * `request`: a request to its reply; `change`: RRsets that are to change, of a zone or of several; `make`: zones made and removed; `stream`: what is told piece by piece; `whole`: what is told once all of it is there; `reply`, `refusal`: heads and short bodies.
+//! * `request`: a request to its reply; `change`: RRsets that are to change, of a zone or of several; `make`: zones made and removed; `explain`: which rules decide; `stream`: what is told piece by piece; `whole`: what is told once all of it is there; `reply`, `refusal`: heads and short bodies.
 //!
 //! Design: `docs/design/api.md`.
 
 mod body;
 mod change;
+mod explain;
 mod head;
 mod make;
 mod refusal;

@@ -11,7 +11,8 @@
 //! | `h` | versions | serial u32, seconds u64, records that went u32 and came u32, key |
 //! | `o` | what became of a zone | name, bits u8 (done, with a tag), status u16, serial before u32 and after u32, tag, words |
 //! | `f` | what is wrong | zone u16, RRset u32, words |
-//! | `x` | rules | zone u16, RRset u32, granted u8, whose u8, which u16, words |
+//! | `e` | zones that are explained | name, status u16, words |
+//! | `x` | rules | zone u16, RRset u32, granted u8, whose u8, which u16, verdict u8, words |
 //!
 //! The order is that of the frames. RRsets and rules behind the outcome of a zone are of that zone.
 
@@ -169,20 +170,48 @@ pub struct Fault<'a> {
     pub words: &'a str,
 }
 
-/// What rules say of an RRset.
+/// Whether a zone takes changes now, whatever rules say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing<'a> {
+    /// The zone.
+    pub zone: &'a Name,
+    /// The status that a change would have for what it is: 200, it takes changes.
+    pub status: u16,
+    /// Why not.
+    pub words: &'a str,
+}
+
+/// What a rule that was looked at says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It fits, and grants.
+    Grants,
+    /// It fits, and denies; or it is none, as none fits.
+    Denies,
+    /// It is about other senders.
+    OtherSenders,
+    /// It is about other names.
+    OtherNames,
+    /// It is about other types.
+    OtherTypes,
+}
+
+/// A rule that was looked at for an RRset; the last one of a key or a zone decides for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule<'a> {
     /// The zone, by its number in the ask, from 0 on.
     pub zone: u16,
     /// The RRset of that zone, likewise.
     pub set: u32,
-    /// Whether it may change.
+    /// Whether it may change: rules of the key and of the zone grant it.
     pub is_granted: bool,
     /// Whether the rule is the zone's, and not the key's.
     pub is_of_zone: bool,
-    /// Which rule says so, from 1 on; 0: none fits.
+    /// Which rule it is, from 1 on; 0: none fits.
     pub rule: u16,
-    /// The rule.
+    /// What it says.
+    pub verdict: Verdict,
+    /// The rule, as it is written.
     pub words: &'a str,
 }
 
@@ -199,6 +228,7 @@ pub enum Piece<'f> {
     Versions(Run<'f, Version<'f>>),
     Outcomes(Run<'f, Outcome<'f>>),
     Faults(Run<'f, Fault<'f>>),
+    Standings(Run<'f, Standing<'f>>),
     Rules(Run<'f, Rule<'f>>),
 }
 
@@ -216,6 +246,7 @@ impl<'f> Piece<'f> {
             b'h' => Piece::Versions(Run::of(rest, ITEMS_MAX)?),
             b'o' => Piece::Outcomes(Run::of(rest, ITEMS_MAX)?),
             b'f' => Piece::Faults(Run::of(rest, ITEMS_MAX)?),
+            b'e' => Piece::Standings(Run::of(rest, ITEMS_MAX)?),
             b'x' => Piece::Rules(Run::of(rest, ITEMS_MAX)?),
             _ => return None,
         })
@@ -232,6 +263,7 @@ impl<'f> Piece<'f> {
             Piece::Versions(_) => b'h',
             Piece::Outcomes(_) => b'o',
             Piece::Faults(_) => b'f',
+            Piece::Standings(_) => b'e',
             Piece::Rules(_) => b'x',
         }
     }
@@ -247,6 +279,7 @@ impl<'f> Piece<'f> {
             Piece::Versions(run) => run.octets(),
             Piece::Outcomes(run) => run.octets(),
             Piece::Faults(run) => run.octets(),
+            Piece::Standings(run) => run.octets(),
             Piece::Rules(run) => run.octets(),
         }
     }

@@ -157,7 +157,13 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
         tag,
         words: second,
     };
-    let rule = Rule { zone: 3, set: number, is_granted: a, is_of_zone: b, rule: limit as u16, words: third };
+    let verdicts =
+        [Verdict::Grants, Verdict::Denies, Verdict::OtherSenders, Verdict::OtherNames, Verdict::OtherTypes];
+    let verdict = verdicts[limit as usize % verdicts.len()];
+    let (zone_of_rule, rule) = (3, limit as u16);
+    let rule =
+        Rule { zone: zone_of_rule, set: number, is_granted: a, is_of_zone: b, rule, verdict, words: third };
+    let standing = |zone| Standing { zone, status: 200 + (limit % 400) as u16, words: third };
     let version =
         Version { serial: number, seconds: u64::MAX, gone: limit, come: 0, key: if a { first } else { "" } };
     let done = Done {
@@ -179,6 +185,7 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
         run(b'h', [version, version]),
         run(b'o', [outcome(zone), outcome(other)]),
         run(b'f', [Fault { zone: 1, set: FAULT_SETS_NONE, words: second }]),
+        run(b'e', [standing(zone), standing(other)]),
         run(b'x', [rule, rule]),
         run(b't', [first.as_bytes(), second.as_bytes()]),
         end,
@@ -359,7 +366,13 @@ fn octets_that_are_none() {
     ] {
         assert_eq!(said(&frame(kind, rest)), Err(NoFrame), "{} {rest:?}", char::from(kind));
     }
-    for (kind, rest) in [(b'm', &b"x"[..]), (b'd', b"\0\x01\0\0\0\0\0\0"), (b'v', b"\0"), (b'o', b"\0\x04")] {
+    for (kind, rest) in [
+        (b'm', &b"x"[..]),
+        (b'd', b"\0\x01\0\0\0\0\0\0"),
+        (b'v', b"\0"),
+        (b'o', b"\0\x04"),
+        (b'e', b"\0\0\xc7\0\0"),
+    ] {
         assert_eq!(answer(&frame(kind, rest)), Err(NoFrame), "{} {rest:?}", char::from(kind));
     }
     // One that is too long is known by its first octets.

@@ -3,10 +3,12 @@
 //! Each function appends to a buffer that its caller sends and empties as it likes: of a zone of a million records, or of a million zones, no more is in memory than one
 //! piece of the answer and what it became.
 
+mod explained;
 mod found;
 mod outcome;
 mod zone;
 
+pub use explained::Explained;
 pub use found::{Found, Numbers, history, keys};
 pub use outcome::{Outcomes, Undone, undone};
 pub use zone::{Rows, Sets, Zone, url};

@@ -51,6 +51,16 @@ fn first_rule_that_fits_decides() {
         let explained = policy.explain(&asker, &owner, rtype);
         assert_eq!(explained.is_granted, is_granted, "{explained}");
         assert_eq!(explained.lines.len(), usize::from(rule.unwrap_or(7)) + 1, "{explained}");
+        // The last one that is looked at is the one that decides.
+        let (permission, key) = (policy.of(&asker), SortKey::of(&owner));
+        let looked: Vec<Looked<'_>> = permission.look(key.octets(), rtype).collect();
+        assert!(looked.iter().zip(1..).all(|(looked, number)| looked.number == number), "{looked:?}");
+        let last = looked.last().filter(|last| last.misfit.is_none());
+        assert_eq!(last.map(|last| (last.number, last.is_grant)), rule.map(|rule| (rule, is_granted)));
+        assert_eq!(
+            looked.iter().filter(|looked| looked.misfit.is_none()).count(),
+            usize::from(last.is_some())
+        );
     }
 }
 

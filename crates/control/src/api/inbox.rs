@@ -10,6 +10,7 @@ use sync::mailbox::Wake;
 use web::certificate::Certificate;
 
 use super::Keys;
+use super::explain::{Question, Terms};
 use super::look::{Listed, NotPinned, Pinned};
 use super::make::Worked;
 use super::search::Sought;
@@ -38,6 +39,8 @@ pub(super) enum Event {
     Listed(Of, Listed),
     /// What was done at once, in words; the error: a status, and why not.
     Acted(Of, Result<&'static str, (u16, &'static str)>),
+    /// What holds for changes of zones that are asked about; `None`: one of them is not there.
+    Explained(Of, Option<Vec<(Question, Terms)>>),
     /// Numbers of the server, one behind the other.
     Numbers(Of, Arc<[u8]>),
     /// What a search found, or its end.

@@ -8,6 +8,7 @@ use api::path::id;
 use change::alteration::{Fault, check_form};
 use wire::{NameBuf, SortKey};
 
+use super::explain::Question;
 use super::reading::Wanted;
 use super::words::{NO_ZONE, altered};
 use super::{Key, Keys};
@@ -38,6 +39,8 @@ pub(super) enum Task {
     Read { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
     /// RRsets of these zones are to be so, which are there once each; whether only to try.
     Change { zones: Arc<[NameBuf]>, is_dry: bool, repeat: Option<Repeat> },
+    /// Rules that are looked at for RRsets are told.
+    Explain(Vec<Question>),
     /// Something is done at once.
     Act { zone: NameBuf, act: Act },
     /// A zone is made, set or removed.
@@ -135,10 +138,21 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             if is_dry {
                 may(Verbs::READ, "read, as a dry run does")?;
             }
-            look_at_sets(key, zones)?;
+            look_at_sets(zones, rules_of(key))?;
             // Nothing is done by a dry run, so often it is made.
             let repeat = repeat.filter(|_| !is_dry).map(|name| Repeat::of(key, name, zones.octets()));
             Task::Change { zones: names, is_dry, repeat }
+        }
+        Asked::Explain(zones) => {
+            let names = names(key, zones)?;
+            may(Verbs::EXPLAIN, "have rules explained")?;
+            let question = |zone: &NameBuf| Question { zone: zone.clone(), sets: Vec::new() };
+            let mut questions: Vec<Question> = names.iter().map(question).collect();
+            look_at_sets(zones, |zone, owner, rtype| {
+                questions[zone].sets.push((owner.octets().into(), rtype));
+                None
+            })?;
+            Task::Explain(questions)
         }
         Asked::Act { zone, act } => {
             let zone = see(zone)?;
@@ -171,7 +185,7 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
     })
 }
 
-/// Names of zones that are to change, lower-case, if the key may see all of them.
+/// Names of zones that are to change, or are asked about, lower-case, if the key may see all of them.
 fn names(key: &Key, zones: Zones<'_>) -> Result<Arc<[NameBuf]>, No> {
     let names: Arc<[NameBuf]> = zones.iter().map(|zone| zone.name.to_lowercase()).collect();
     let (mut unseen, mut twice) = (No::new(404, NO_ZONE), No::new(422, "a zone is there twice"));
@@ -206,8 +220,23 @@ fn look_at_contents(zone: &wire::Name, sets: Sets<'_>) -> Result<(), No> {
     if wrong.faults.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// Forms of RRsets of all zones, then the rules of the key: all before anything of the zones is looked at.
-fn look_at_sets(key: &Key, zones: Zones<'_>) -> Result<(), No> {
+/// What the rules of a key have against RRsets, in words.
+fn rules_of(key: &Key) -> impl FnMut(usize, &SortKey, u16) -> Option<String> {
+    let permission = key.policy.of_api(key.name());
+    move |_, owner, rtype| {
+        let decision = permission.decide(owner.octets(), rtype);
+        (!decision.is_granted).then(|| match decision.rule {
+            Some(rule) => format!("denied by rule {rule} of this key: {}", key.rule(rule)),
+            None => "no rule of this key grants it".to_owned(),
+        })
+    }
+}
+
+/// Forms of RRsets of all zones, then what `deny` has against each by the number of its zone, its owner and type: all before anything of the zones is looked at.
+fn look_at_sets(
+    zones: Zones<'_>,
+    mut deny: impl FnMut(usize, &SortKey, u16) -> Option<String>,
+) -> Result<(), No> {
     if zones.iter().flat_map(|zone| zone.sets.iter()).take(SETS_MAX + 1).count() > SETS_MAX {
         return Err(No::new(
             413,
@@ -216,7 +245,6 @@ fn look_at_sets(key: &Key, zones: Zones<'_>) -> Result<(), No> {
     }
     let mut wrong = No::new(422, "some RRsets cannot be so");
     let mut denied = No::new(403, "some RRsets are not for this key to change");
-    let permission = key.policy.of_api(key.name());
     for (number, zone) in zones.iter().enumerate() {
         let mut seen = HashSet::new();
         for (set_number, set) in zone.sets.iter().enumerate() {
@@ -232,12 +260,8 @@ fn look_at_sets(key: &Key, zones: Zones<'_>) -> Result<(), No> {
                 add(&mut wrong, at, || Fault::to_string(&fault));
                 continue;
             }
-            let decision = permission.decide(owner.octets(), set.rtype);
-            if !decision.is_granted {
-                add(&mut denied, at, || match decision.rule {
-                    Some(rule) => format!("denied by rule {rule} of this key: {}", key.rule(rule)),
-                    None => "no rule of this key grants it".to_owned(),
-                });
+            if let Some(why) = deny(number, &owner, set.rtype) {
+                add(&mut denied, at, || why);
             }
         }
     }
@@ -307,6 +331,36 @@ mod tests {
         };
         assert_eq!([limit_of(Objects::All, u32::MAX), limit_of(Objects::All, 7)], [Some(FOUND_MAX), Some(7)]);
         assert_eq!([limit_of(Objects::All, 0), limit_of(Objects::Comments, 7)], [None, None]);
+    }
+
+    /// Of which RRset of which zone something is wrong; and however many zones there are, RRsets are few.
+    #[test]
+    fn what_is_asked_about_is_bounded() {
+        let (asker, secret) = keys("verbs = \"explain\"");
+        let no = |zones: &ZonesBuf| {
+            let asked = Asked::Explain(zones.zones());
+            judge(&asker, &Ask { key: secret.as_bytes(), address: [127, 0, 0, 1].into(), asked }, 0).err()
+        };
+        let sets = |zone: &str, count: usize, owner: &str| {
+            let mut sets = SetsBuf::default();
+            (0..count).for_each(|at| sets.begin(&name(&format!("n{at}.{zone}")), rtype::A, What::Delete, 0));
+            sets.begin(&name(owner), rtype::A, What::Delete, 0);
+            sets.end();
+            sets
+        };
+        let mut zones = ZonesBuf::default();
+        zones.push(&name("a.x."), Condition::None, &sets("a.x.", 2, "w.a.x."));
+        assert!(no(&zones).is_none());
+        zones.push(&name("B.x."), Condition::None, &sets("b.x.", 2, "w.a.x."));
+        let wrong = no(&zones).unwrap();
+        let at = At { zone: 1, set: Some(2) };
+        assert_eq!((wrong.status, wrong.faults.len(), wrong.faults[0].0), (422, 1, at));
+        let mut zones = ZonesBuf::default();
+        zones.push(&name("a.x."), Condition::None, &sets("a.x.", SETS_MAX / 2, "w.a.x."));
+        zones.push(&name("b.x."), Condition::None, &sets("b.x.", SETS_MAX / 2 - 2, "w.b.x."));
+        assert!(no(&zones).is_none());
+        zones.push(&name("c.x."), Condition::None, &sets("c.x.", 0, "w.c.x."));
+        assert_eq!(no(&zones).map(|no| no.status), Some(413));
     }
 
     #[test]
@@ -409,6 +463,15 @@ mod tests {
         let many: Vec<(&str, u16)> = many.iter().map(|owner| (&**owner, rtype::A)).collect();
         let (first, rest) = many.split_at(SETS_MAX / 2);
         assert_eq!(change(&several(&[("a.x.", first), ("c.x.", rest)]), by), 413);
+        // Rules are told by a verb of their own, also where they deny; of zones that are not there for the key none are.
+        let (asker, asker_key) = keys("verbs = \"explain\"");
+        let explain = |zones: &ZonesBuf, by: (&Keys, &str)| status(by.0, by.1, Asked::Explain(zones.zones()));
+        let inquirer = (&asker, &*asker_key);
+        let asked = several(&[fine]);
+        assert_eq!([explain(&asked, by), explain(&asked, inquirer)], [403, 200]);
+        assert_eq!(explain(&changes("a.y.", &[("w.a.y.", rtype::A)]), inquirer), 404);
+        assert_eq!(explain(&changes("a.y.", &[("w.a.y.", rtype::A)]), by), 404);
+        assert_eq!(explain(&changes("a.x.", &[("w.b.x.", rtype::A)]), inquirer), 422);
         let act = |act, by: (&Keys, &str)| status(by.0, by.1, Asked::Act { zone: &in_scope, act });
         assert_eq!(
             [act(Act::Notify, by), act(Act::Retrieve, by), act(Act::Notify, (&reader, &secret))],

@@ -132,6 +132,7 @@ pub(crate) fn verb(word: &str) -> Option<Verbs> {
         "make" => Some(Verbs::MAKE),
         "set" => Some(Verbs::SET),
         "drop" => Some(Verbs::DROP),
+        "explain" => Some(Verbs::EXPLAIN),
         "server" => Some(Verbs::SERVER),
         _ => None,
     }

@@ -11,11 +11,12 @@ use wire::{Name, NameBuf, SortKey};
 use zone::catalog::{FIRST_SLOT, PinRefused, PinnedZone, SlotNumber, View};
 
 use super::Key;
+use super::explain::{Question, Terms};
 use super::inbox::{Event, Inbox, Of};
 use super::numbers::Numbers;
 use super::words::NO_ZONE;
 use crate::controller::Controller;
-use crate::dynamic::Queue;
+use crate::dynamic::{NotAltered, Queue};
 use crate::made::MadeZone;
 use crate::secondaries::Command;
 
@@ -40,6 +41,8 @@ pub(super) enum Look {
     List(Of, SlotNumber, Option<NameBuf>, (Arc<Key>, Option<Box<str>>)),
     /// Something is to be done with a zone, for a key that is among those of this number.
     Act(Of, u64, NameBuf, Act),
+    /// It is to be found out what holds for changes of zones.
+    Explain(Of, Vec<Question>),
     /// Numbers of the server are to be read.
     Numbers(Of),
     /// The files of the certificate are to be read again.
@@ -157,6 +160,9 @@ impl Controller {
                 }
                 inbox.tell(Event::Acted(of, done));
             }
+            Look::Explain(of, questions) => {
+                inbox.tell(Event::Explained(of, self.terms_for_api(questions)));
+            }
             Look::Certificate => self.api.look_at_certificate(),
             Look::Numbers(of) => inbox.tell(Event::Numbers(of, kept.numbers.of(self))),
         }
@@ -202,6 +208,26 @@ impl Controller {
         });
         let next = found.is_some().then_some(SlotNumber(from.0.saturating_add(SLOTS_A_LOOK)));
         Listed { zones: found.unwrap_or_default(), next }
+    }
+
+    /// What holds for changes of zones; `None`: one of them is not there.
+    fn terms_for_api(&self, questions: Vec<Question>) -> Option<Vec<(Question, Terms)>> {
+        let of_zone = |question: Question| {
+            let terms = self.update_terms(&question.zone);
+            let (status, words) = match self
+                .expect_alterable(&question.zone, &terms)
+                .and_then(|()| self.expect_no_fault(&question.zone))
+            {
+                Ok(()) => (200, String::new()),
+                Err(NotAltered::Said { status: 404, .. }) => return None,
+                Err(NotAltered::Said { status, words, .. }) => (status, words),
+                Err(NotAltered::OtherRequest | NotAltered::OtherKeys | NotAltered::NotNow) => {
+                    (503, "it takes no changes now".to_owned())
+                }
+            };
+            Some((question, Terms { policy: terms.policy, status, words }))
+        };
+        questions.into_iter().map(of_zone).collect()
     }
 
     fn act_for_api(&self, name: &Name, act: Act) -> Result<&'static str, (u16, &'static str)> {

@@ -28,6 +28,7 @@ use wire::NameBuf;
 
 use super::audit::{About, Audit};
 use super::counts::Counts;
+use super::explain::Explaining;
 use super::inbox::{Event, Inbox, Of};
 use super::judge::{At, No, Task, judge};
 use super::listing::Listing;
@@ -139,6 +140,7 @@ enum State {
     Reading(Box<Reading>),
     Listing(Listing),
     Seeking(Seeking),
+    Explaining(Box<Explaining>),
     /// Something is done or looked at, at once.
     Acting,
     /// Pieces that are ready, and the end.
@@ -370,6 +372,7 @@ impl Session {
                 self.search(around, number, key, (&pattern, objects, limit));
             }
             Task::Numbers => self.look(around, number, Look::Numbers(of)),
+            Task::Explain(questions) => self.look(around, number, Look::Explain(of, questions)),
             Task::Act { zone, act } => self.look(around, number, Look::Act(of, keys.number, zone, act)),
             Task::Work { zone } => {
                 let ask = entry.change(&[zone.clone()].into(), ask, false, attempts);

@@ -51,7 +51,6 @@ fn no_host(status: StatusCode) -> Refusal {
 /// What there is not yet: why.
 fn not_built(asked: &Request) -> Option<&'static str> {
     Some(match asked {
-        Request::Explain => "rules are not explained over HTTP yet: `zonda ctl explain-update`",
         Request::History(_) | Request::Undo(..) => "there is no history over HTTP yet: `zonda journal`",
         Request::Keys => "keys are not told yet",
         Request::OpenApi => "there is no description for programs yet",
@@ -142,7 +141,8 @@ mod tests {
             ("POST", "/api/zonda/v1/changes", &[key], 200),
             ("POST", "/api/zonda/v1/changes?dry-run=true", &[key], 422),
             ("GET", "/api/zonda/v1/changes", &[key], 405),
-            ("POST", "/api/zonda/v1/explain", &[], 501),
+            ("POST", "/api/zonda/v1/explain", &[], 401),
+            ("POST", "/api/zonda/v1/explain", &[key], 200),
             ("OPTIONS", zone, &[], 405),
             ("GET", "/api/v2", &[], 404),
             ("GET", "http://evil.example/api", &[key], 421),

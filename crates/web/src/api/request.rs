@@ -14,7 +14,7 @@ use super::refusal::{Refusal, done};
 use super::reply::{Body, json_of};
 use super::stream::{Form, begin};
 use super::talk::{Answering, answer as read_answer};
-use super::{Shared, change, head, make, whole};
+use super::{Shared, change, explain, head, make, whole};
 use crate::door::Seat;
 
 /// How long the server may take until it says anything: clients wait 5 to 30 s.
@@ -70,6 +70,7 @@ where
         Request::Changes => return change::changes(&from, headers, body).await,
         Request::Make { with_rrsets } => return make::post(&from, *with_rrsets, headers, body).await,
         Request::Set(zone) => return make::put(&from, zone, headers, body).await,
+        Request::Explain => return explain::post(&from, headers, body).await,
         _ => {}
     }
     if !body.is_end_stream() {

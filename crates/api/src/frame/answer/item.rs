@@ -6,7 +6,9 @@ use wire::name::NAME_OCTETS_MAX;
 use super::super::ask::{ACCOUNT_OCTETS_MAX, put_tag, tag};
 use super::super::octets::{Item, Rest, put_short_text, put_text};
 use super::super::set::Set;
-use super::{Detail, Fault, Number, Outcome, Row, RowKind, Rule, Verbs, Version, WORDS_OCTETS_MAX};
+use super::{
+    Detail, Fault, Number, Outcome, Row, RowKind, Rule, Standing, Verbs, Verdict, Version, WORDS_OCTETS_MAX,
+};
 
 /// Octets of a name of a number, and of its label.
 const NUMBER_OCTETS_MAX: usize = u8::MAX as usize;
@@ -153,13 +155,32 @@ impl<'a> Item<'a> for Fault<'a> {
     }
 }
 
+impl<'a> Item<'a> for Standing<'a> {
+    fn split_from(octets: &'a [u8]) -> Option<(Standing<'a>, &'a [u8])> {
+        let mut rest = Rest(octets);
+        let (zone, status) = (rest.name()?, rest.u16().filter(|status| (200..600).contains(status))?);
+        Some((Standing { zone, status, words: rest.text(WORDS_OCTETS_MAX)? }, rest.0))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.zone.write(out);
+        out.extend_from_slice(&self.status.to_be_bytes());
+        put_text(out, self.words, WORDS_OCTETS_MAX);
+    }
+}
+
+/// All of these, in the order of their octets.
+const VERDICTS: [Verdict; 5] =
+    [Verdict::Grants, Verdict::Denies, Verdict::OtherSenders, Verdict::OtherNames, Verdict::OtherTypes];
+
 impl<'a> Item<'a> for Rule<'a> {
     fn split_from(octets: &'a [u8]) -> Option<(Rule<'a>, &'a [u8])> {
         let mut rest = Rest(octets);
         let (zone, set) = (rest.u16()?, rest.u32()?);
         let (is_granted, is_of_zone, rule) = (rest.flag()?, rest.flag()?, rest.u16()?);
+        let verdict = *VERDICTS.get(usize::from(rest.u8()?))?;
         let words = rest.text(WORDS_OCTETS_MAX)?;
-        Some((Rule { zone, set, is_granted, is_of_zone, rule, words }, rest.0))
+        Some((Rule { zone, set, is_granted, is_of_zone, rule, verdict, words }, rest.0))
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -167,6 +188,7 @@ impl<'a> Item<'a> for Rule<'a> {
         out.extend_from_slice(&self.set.to_be_bytes());
         out.extend_from_slice(&[u8::from(self.is_granted), u8::from(self.is_of_zone)]);
         out.extend_from_slice(&self.rule.to_be_bytes());
+        out.push(self.verdict as u8);
         put_text(out, self.words, WORDS_OCTETS_MAX);
     }
 }

@@ -4,23 +4,14 @@ use wire::Name;
 
 use super::zone::Sets;
 use super::{close, flag, item, key, name, number, open_error, string, texts};
-use crate::frame::{Outcome, Rule, Set};
+use crate::frame::{Outcome, Set};
 
-/// What became of zones, each with what comes and goes in a dry run, or what rules say: of `changes` and `explain`.
+/// What became of zones, each with what comes and goes in a dry run.
 #[derive(Debug, Default)]
 pub struct Outcomes {
     count: usize,
-    part: Part,
-}
-
-/// What of the last zone is open.
-#[derive(Debug, Default)]
-enum Part {
-    /// Nothing: no zone, or one that has only begun.
-    #[default]
-    None,
-    Sets(Sets),
-    Rules(usize),
+    /// What comes and goes of the last zone, once something does.
+    sets: Option<Sets>,
 }
 
 impl Outcomes {
@@ -47,45 +38,21 @@ impl Outcomes {
 
     /// Adds what comes (extend) or goes (prune) to the last zone.
     pub fn set(&mut self, set: &Set<'_>, out: &mut Vec<u8>) {
-        if !matches!(self.part, Part::Sets(_)) {
-            self.end_part(out);
+        let sets = self.sets.get_or_insert_with(|| {
             key("rrsets", out);
-            self.part = Part::Sets(Sets::of_changes());
-        }
-        if let Part::Sets(sets) = &mut self.part {
-            sets.set(set, out);
-        }
+            Sets::of_changes()
+        });
+        sets.set(set, out);
     }
 
-    /// Adds what rules say of an RRset of the last zone.
-    pub fn rule(&mut self, rule: &Rule<'_>, out: &mut Vec<u8>) {
-        if !matches!(self.part, Part::Rules(_)) {
-            self.end_part(out);
-            key("rules", out);
-            self.part = Part::Rules(0);
-        }
-        if let Part::Rules(count) = &mut self.part {
-            item(count, "[", out);
-        }
-        out.push(b'{');
-        number("rrset", rule.set, out);
-        flag("granted", rule.is_granted, out);
-        string("by", if rule.is_of_zone { "zone" } else { "key" }, out);
-        number("number", rule.rule, out);
-        string("rule", rule.words, out);
-        out.push(b'}');
-    }
-
-    fn end_part(&mut self, out: &mut Vec<u8>) {
-        match std::mem::take(&mut self.part) {
-            Part::None => {}
-            Part::Sets(sets) => sets.end(out),
-            Part::Rules(_) => out.push(b']'),
+    fn end_sets(&mut self, out: &mut Vec<u8>) {
+        if let Some(sets) = self.sets.take() {
+            sets.end(out);
         }
     }
 
     fn end_zone(&mut self, out: &mut Vec<u8>) {
-        self.end_part(out);
+        self.end_sets(out);
         if self.count > 0 {
             out.push(b'}');
         }

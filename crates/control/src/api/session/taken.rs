@@ -10,6 +10,7 @@ use wire::NameBuf;
 use super::change::pieces_of;
 use super::{ATTEMPTS_MAX, Around, Entry, Session, State, full, not_now, wall};
 use crate::api::Keys;
+use crate::api::explain::{Explaining, Question, Terms};
 use crate::api::inbox::Event;
 use crate::api::judge::{At, NO_KEY, No};
 use crate::api::look::{Listed, Look, NotPinned, Pinned};
@@ -41,6 +42,7 @@ impl Session {
                 }
                 Err((status, words)) => self.refuse(around, of.ask, &No::new(status, words)),
             },
+            Event::Explained(of, told) if of.session == self.number => self.explained(around, of.ask, told),
             Event::Numbers(of, octets) if of.session == self.number => self.numbers(around, of.ask, &octets),
             Event::Sought(of, sought) if of.session == self.number => self.sought(around, of.ask, sought),
             Event::Keys(_) => self.look_at_keys(around, keys),
@@ -204,6 +206,19 @@ impl Session {
                 self.refuse(around, number, &not_now());
             }
         }
+    }
+
+    fn explained(&mut self, around: &Around, number: u32, told: Option<Vec<(Question, Terms)>>) {
+        let Some(entry) = self.asks.get_mut(&number) else { return };
+        if entry.is_silent {
+            return self.remove(around, number);
+        }
+        let (Some(zones), Some(key)) = (told, entry.key.clone()) else {
+            return self.refuse(around, number, &No::new(404, NO_ZONE));
+        };
+        let explaining = Explaining::new(number, key, zones);
+        (entry.state, entry.since) = (State::Explaining(Box::new(explaining)), Instant::now());
+        self.turns.push_back(number);
     }
 
     fn numbers(&mut self, around: &Around, number: u32, octets: &[u8]) {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::api::explain::Terms;
 use crate::api::look::NotPinned;
 use crate::api::new_api_key;
 use crate::api::reading::{row, rows_frame};
@@ -92,6 +93,8 @@ fn kind_of(piece: &Piece<'_>) -> &'static str {
         Piece::Sets(_) => "sets",
         Piece::Faults(_) => "faults",
         Piece::Numbers(_) => "numbers",
+        Piece::Standings(_) => "zone",
+        Piece::Rules(_) => "rules",
         _ => "other",
     }
 }
@@ -324,6 +327,40 @@ fn numbers_are_told_to_who_may_see_them() {
         bed.session.take(&bed.around, &bed.keys, event);
     }
     assert_eq!(bed.told(), ["2 numbers", "2 200"]);
+    assert!(!bed.session.is_busy());
+}
+
+#[test]
+fn rules_are_told_to_who_may_have_them_explained() {
+    let zones = change("a.x.", "w.a.x.");
+    let mut bed = Bed::new();
+    bed.ask(1, Asked::Explain(zones.zones())).unwrap();
+    assert_eq!(bed.told(), ["1 403"]);
+    let mut bed = Bed::with_verbs("[\"explain\"]");
+    let ask = |bed: &mut Bed, number| {
+        bed.ask(number, Asked::Explain(zones.zones())).unwrap();
+        bed.say(number, &Said::Credit(4)).unwrap();
+    };
+    // What the look says: of the third that its zone is not there.
+    let look = |bed: &mut Bed| {
+        for look in bed.around.looks.take(None).unwrap() {
+            let Look::Explain(of, questions) = look else { panic!("another look") };
+            let terms = |question| (question, Terms { policy: None, status: 422, words: "no policy".into() });
+            let told = (of.ask != 3).then(|| questions.into_iter().map(terms).collect());
+            bed.session.take(&bed.around, &bed.keys, Event::Explained(of, told));
+        }
+    };
+    (2..=4).for_each(|number| ask(&mut bed, number));
+    bed.say(4, &Said::Stop).unwrap();
+    look(&mut bed);
+    let mut told = bed.told();
+    told.sort();
+    assert_eq!(told, ["2 200", "2 rules", "2 zone", "3 404"]);
+    // Keys are others before it is told.
+    ask(&mut bed, 5);
+    look(&mut bed);
+    bed.session.take(&bed.around, &Keys::default(), Event::Keys(Arc::new(Keys::default())));
+    assert_eq!(bed.told(), ["5 401"]);
     assert!(!bed.session.is_busy());
 }
 

@@ -63,6 +63,9 @@ impl Session {
                 State::Ready(pieces, _) => pieces.pop_front().map_or(Turn::Later, Turn::Piece),
                 State::Listing(listing) => listing.next().map_or(Turn::Later, Turn::Piece),
                 State::Seeking(seeking) => seeking.next().map_or(Turn::Later, Turn::Piece),
+                State::Explaining(explaining) => {
+                    explaining.next().map_or_else(|| end(200, None), Turn::Piece)
+                }
                 State::Reading(reading) => match reading.next() {
                     Next::Piece(frame) => Turn::Piece(frame),
                     Next::Later => Turn::Later,

@@ -20,6 +20,7 @@ use zone::Change;
 use super::together::Part;
 use super::{Alter, NotAltered, Outcome, Why};
 use crate::api::{Key, words};
+use crate::controller::Controller;
 use crate::dynamic::changer::{Changer, wall};
 use crate::dynamic::group::entry;
 use crate::dynamic::repeats::{Look, Repeat};
@@ -124,39 +125,16 @@ impl Changer {
     /// What holds for changes of a zone, if it can be changed now, by whomever.
     fn terms_of_altered(&mut self, name: &Name) -> Result<UpdateTerms, NotAltered> {
         let controller = Arc::clone(&self.controller);
-        if !controller.is_listed(name) {
-            return Err(NotAltered::said(404, words::NO_ZONE));
-        }
-        if let Some(store) = controller.store_of(name) {
-            return Err(NotAltered::said(422, format!("this zone is of store {store}: change it there")));
-        }
-        if controller.is_secondary(name) {
-            return Err(NotAltered::said(
-                422,
-                "this zone is transferred from others, or is a catalog: it is changed where it comes from",
-            ));
-        }
         let mut terms = controller.update_terms(name);
+        controller.expect_alterable(name, &terms)?;
         if let Some(style) = controller.made.serial_style(name) {
             terms.serial = style;
         }
-        if controller.made.is_leaving(name) {
-            return Err(NotAltered::NotNow);
-        }
-        if terms.policy.is_none() {
-            return Err(NotAltered::said(
-                422,
-                "this zone has no `update-policy` in the settings, by which it could be changed",
-            ));
-        }
-        if controller.texts.of(name).is_frozen {
-            return Err(NotAltered::said(409, "the zone is frozen by its operator"));
-        }
         self.open_log().map_err(|_| NotAltered::NotNow)?;
-        self.enter(name).map_err(|why| match controller.fault_of(name) {
-            Some(fault) => NotAltered::said(409, format!("the zone takes no changes: {fault}")),
-            None if why.rcode == rcode::NOTAUTH => NotAltered::said(404, words::NO_ZONE),
-            None => NotAltered::NotNow,
+        self.enter(name).map_err(|why| match controller.expect_no_fault(name) {
+            Err(fault) => fault,
+            Ok(()) if why.rcode == rcode::NOTAUTH => NotAltered::said(404, words::NO_ZONE),
+            Ok(()) => NotAltered::NotNow,
         })?;
         if self.is_full() {
             self.say_full(name);
@@ -263,6 +241,44 @@ impl Changer {
             }
         }
         Ok(parts)
+    }
+}
+
+impl Controller {
+    /// Whether RRsets of a zone can be changed over the API, whoever asks, as far as that is known without its data. `name`: lower-case; `terms`: those of its updates.
+    pub(crate) fn expect_alterable(&self, name: &Name, terms: &UpdateTerms) -> Result<(), NotAltered> {
+        if !self.is_listed(name) {
+            return Err(NotAltered::said(404, words::NO_ZONE));
+        }
+        if let Some(store) = self.store_of(name) {
+            return Err(NotAltered::said(422, format!("this zone is of store {store}: change it there")));
+        }
+        if self.is_secondary(name) {
+            return Err(NotAltered::said(
+                422,
+                "this zone is transferred from others, or is a catalog: it is changed where it comes from",
+            ));
+        }
+        if self.made.is_leaving(name) {
+            return Err(NotAltered::NotNow);
+        }
+        if terms.policy.is_none() {
+            return Err(NotAltered::said(
+                422,
+                "this zone has no `update-policy` in the settings, by which it could be changed",
+            ));
+        }
+        if self.texts.of(name).is_frozen {
+            return Err(NotAltered::said(409, "the zone is frozen by its operator"));
+        }
+        Ok(())
+    }
+
+    /// The error: the log has lost changes of a zone. `name`: lower-case.
+    pub(crate) fn expect_no_fault(&self, name: &Name) -> Result<(), NotAltered> {
+        let fault = self.fault_of(name);
+        fault
+            .map_or(Ok(()), |fault| Err(NotAltered::said(409, format!("the zone takes no changes: {fault}"))))
     }
 }
 
