@@ -1,6 +1,6 @@
 //! What a server tells over HTTP: its numbers, whether it is well and ready; and whom it tells nothing.
 
-mod client;
+pub mod client;
 mod hostile;
 mod process;
 mod prometheus;

@@ -14,6 +14,7 @@ use zonda_tests::server::{ctl, free_address, signal};
 
 use super::client::{Client, Reply};
 use super::{Bed, Fixture, NOBODY, is_root, new_key, replace, rrset};
+use crate::http::client::get;
 
 const CHANGES: &str = "/api/zonda/v1/changes";
 
@@ -246,7 +247,7 @@ fn they_are_written_down_and_counted() {
     let http = free_address();
     let fixture = bed.start_with(&format!("\n[http]\nlisten = [\"{http}\"]\n"));
     let number = |outcome: &str| -> Option<u64> {
-        let metrics = Client::new(http)?.ask("GET", "/metrics", "", "", "")?.text;
+        let metrics = get(http, "/metrics")?.text;
         let name = format!("zonda_api_asks_total{{outcome=\"{outcome}\"}} ");
         metrics.lines().find_map(|line| line.strip_prefix(&*name)?.parse().ok())
     };

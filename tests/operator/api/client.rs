@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::described;
+
 /// How long a reply may take.
 const REPLY_WAIT: Duration = Duration::from_secs(20);
 
@@ -18,6 +20,17 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// One that nobody sent.
+    pub fn new(status: u16, headers: &[(&str, &str)], text: &str) -> Reply {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Reply { status, headers: headers.collect(), text: text.to_owned() }
+    }
+
+    /// All headers, their names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The value of a header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -72,10 +85,12 @@ impl Client {
         let _ = self.stream.get_mut().write_all(octets);
     }
 
-    /// Sends octets, and reads a reply.
+    /// Sends octets, and reads a reply, which has to be as the API is described.
     pub fn send(&mut self, octets: &[u8], is_head: bool) -> Option<Reply> {
         self.begin(octets);
-        self.read(is_head)
+        let reply = self.read(is_head)?;
+        described::check(octets, &reply, is_head);
+        Some(reply)
     }
 
     fn line(&mut self) -> Option<String> {

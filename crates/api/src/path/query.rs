@@ -44,6 +44,12 @@ impl Query {
         if all { Ok(()) } else { Err(Refusal::new(422, "a parameter that is not known here")) }
     }
 
+    /// What was looked for.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> &[&'static str] {
+        &self.known
+    }
+
     /// The value of a parameter.
     pub(super) fn take(&mut self, name: &'static str) -> Option<&str> {
         self.known.push(name);

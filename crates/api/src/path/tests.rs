@@ -1,4 +1,5 @@
 use super::*;
+use crate::frame::{ACCOUNT_OCTETS_MAX, PATTERN_OCTETS_MAX};
 
 const SERVER: &str = "/api/v1/servers/localhost";
 

@@ -53,7 +53,6 @@ fn not_built(asked: &Request) -> Option<&'static str> {
     Some(match asked {
         Request::History(_) | Request::Undo(..) => "there is no history over HTTP yet: `zonda journal`",
         Request::Keys => "keys are not told yet",
-        Request::OpenApi => "there is no description for programs yet",
         _ => return None,
     })
 }

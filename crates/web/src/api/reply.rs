@@ -85,6 +85,11 @@ pub(super) fn json_of(status: StatusCode, text: Vec<u8>) -> Response<Body> {
     respond(status, JSON, Content::Whole(text.into()))
 }
 
+/// A reply of JSON that is a part of the program.
+pub(super) fn json_of_program(text: &'static str) -> Response<Body> {
+    respond(StatusCode::OK, JSON, Content::Whole(Bytes::from_static(text.as_bytes())))
+}
+
 /// A reply of JSON that comes piece by piece.
 pub(super) fn stream_of(content_type: Option<&'static str>, stream: Stream) -> Response<Body> {
     respond(StatusCode::OK, content_type.unwrap_or(JSON), Content::Stream(Box::new(stream)))

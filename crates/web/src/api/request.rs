@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use ::api::frame::{Ask, Asked, Part};
 use ::api::json::write;
+use ::api::openapi;
 use ::api::path::{Request, Wanted};
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{Request as HttpRequest, Response, StatusCode};
 use tokio::time::timeout;
 
 use super::refusal::{Refusal, done};
-use super::reply::{Body, json_of};
+use super::reply::{Body, json_of, json_of_program};
 use super::stream::{Form, begin};
 use super::talk::{Answering, answer as read_answer};
 use super::{Shared, change, explain, head, make, whole};
@@ -83,6 +84,7 @@ where
         Request::Server => from.who(|out| write::server(PROGRAM, out)).await,
         Request::Empty(list) => from.who(|out| write::empty(*list, out)).await,
         Request::Flush => from.who(write::flushed).await,
+        Request::OpenApi => from.expect_known().await.map(|()| json_of_program(openapi::TEXT)),
         Request::EmptyOf(zone) => {
             let asked = Asked::Zone { zone, part: Part::Row, with_dnssec: false };
             from.tell(&asked, Form::nothing_of_zone()).await
