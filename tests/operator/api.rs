@@ -11,6 +11,7 @@ mod hostile;
 mod made;
 mod openapi;
 mod process;
+mod revoked;
 mod search;
 mod secure;
 mod slow;

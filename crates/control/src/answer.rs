@@ -85,7 +85,7 @@ fn carry_out(
         Request::Status => {
             let status = status(controller);
             let is_well = status.problems.is_empty();
-            reply(Reply::Status(status))?;
+            reply(Reply::Status(Box::new(status)))?;
             return Ok(is_well);
         }
         Request::Stats => return said(reply(Reply::Stats(stats(controller)))),
@@ -155,6 +155,14 @@ fn carry_out(
         Request::Stores { store } => return stores(controller, store.as_deref(), reply),
         Request::ConfirmStore { store } => {
             let text = controller.confirm_store(store)?;
+            return said(reply(Reply::Confirmed { text }));
+        }
+        Request::RevokeApiKey { key } => {
+            let text = controller.revoke_api_key(key)?;
+            return said(reply(Reply::Confirmed { text }));
+        }
+        Request::ConfirmApiKeys => {
+            let text = controller.confirm_api_keys()?;
             return said(reply(Reply::Confirmed { text }));
         }
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {

@@ -9,7 +9,7 @@
 //!                      make: thread `api-make`: zones made, set, removed
 //! ```
 //!
-//! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do. `judge`: an ask by its key.
+//! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do; `keyring`: who of these is let in, and `revoked`: who is no more. `judge`: an ask by its key.
 //! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it. `audit`: who changed what, for people; `counts`: what came of asks, for `/metrics`.
 //! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `numbers`: by the names that PowerDNS has for them; `search`: names and records by patterns; `explain`: which rules decide; `make`: what waits for changes of the list of zones, and for the disk; `words`: RRsets of asks.
 //!
@@ -22,12 +22,14 @@ mod counts;
 mod explain;
 mod inbox;
 mod judge;
+mod keyring;
 mod keys;
 mod listing;
 mod look;
 mod make;
 mod numbers;
 mod reading;
+mod revoked;
 mod search;
 mod session;
 mod watch;
@@ -59,6 +61,7 @@ use crate::settings::Settings;
 use certificate::Shown;
 use counts::Counts;
 use inbox::{Event, Inbox};
+use keyring::Keyring;
 
 pub(crate) use certificate::unreadable;
 pub(crate) use counts::{Counted, OUTCOMES};
@@ -78,6 +81,9 @@ pub(crate) struct Api {
     inbox: OnceLock<Arc<Inbox>>,
     /// Greater with each time that keys became others. Raised once the thread has them in its inbox.
     keys: AtomicU64,
+    keyring: Mutex<Keyring>,
+    /// Whoever has the file of revoked keys written, one at a time: held while a disk syncs, or hangs. Taken before the keyring.
+    revoking: Mutex<()>,
     /// The end of the pipe that beats are written to, while there is a process.
     pipe: Mutex<Option<File>>,
     /// The process, to be ended whatever the thread waits for.
@@ -121,21 +127,14 @@ impl Api {
             shown: Mutex::named("certificate of the API", None),
             inbox: OnceLock::new(),
             keys: AtomicU64::new(0),
+            keyring: Mutex::named("keys of the API", Keyring::default()),
+            revoking: Mutex::named("revoked keys of the API", ()),
             pipe: Mutex::named("pipe of the API's process", None),
             process: Mutex::named("the API's process", None),
             thread: Mutex::named("thread of the API", None),
             seed: RandomState::new(),
             counts: Arc::default(),
         }
-    }
-
-    /// Keys are those of these settings from now on: what was asked with others is looked at again before anything comes of it.
-    pub(crate) fn note_keys(&self, settings: &Settings) {
-        let Some(inbox) = self.inbox.get() else { return };
-        // Called by who makes a change, one at a time.
-        let number = self.keys.load(Ordering::SeqCst) + 1;
-        inbox.tell(Event::Keys(Arc::new(Keys::of(settings, number))));
-        self.keys.store(number, Ordering::SeqCst);
     }
 
     /// Reads the files of the certificate again for an operator, who is told at once what is wrong: the error is a line, and what was shown before is shown on.

@@ -180,6 +180,13 @@ pub enum Request {
         /// The store, by its name.
         store: String,
     },
+    /// Let a key of the API in no more, at once and for good.
+    RevokeApiKey {
+        /// Its name.
+        key: String,
+    },
+    /// Let keys of the API in again, where nobody is as the file of those that were revoked is damaged.
+    ConfirmApiKeys,
     /// The cache of the resolver.
     Cache {
         /// What of it.
@@ -221,7 +228,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether it changes what is served.
+    /// Whether it changes what is served, or who may change it.
     pub(crate) fn is_change(&self) -> bool {
         matches!(
             self,
@@ -234,6 +241,8 @@ impl Request {
                 | Request::RemoveZone { .. }
                 | Request::ConfirmCatalog { .. }
                 | Request::ConfirmStore { .. }
+                | Request::RevokeApiKey { .. }
+                | Request::ConfirmApiKeys
         )
     }
 }
@@ -271,7 +280,7 @@ impl ZoneState {
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Reply {
     /// To `status`.
-    Status(Status),
+    Status(Box<Status>),
     /// To `zones`, one for each.
     Zone(Box<ZoneLine>),
     /// To `stats`.
@@ -290,7 +299,7 @@ pub enum Reply {
     Catalog(CatalogLine),
     /// To `stores`, one for each.
     Store(Box<StoreLine>),
-    /// To `confirm-catalog`, `confirm-store`, `dnstap` and `query-log`.
+    /// To `confirm-catalog`, `confirm-store`, `revoke-api-key`, `confirm-api-keys`, `dnstap` and `query-log`.
     Confirmed {
         /// What was done.
         text: String,

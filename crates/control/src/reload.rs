@@ -190,7 +190,7 @@ fn new_settings(
     controller.identity.publish(identity);
     controller.note_remotes(&settings);
     controller.observing.note(controller, &settings);
-    controller.api.note_keys(&settings);
+    controller.api.note_keys(controller.folder(), &settings);
     if let Err(line) = controller.api.renew_certificate(&settings) {
         tracing::warn!("{line}");
         warnings.push(line);

@@ -17,7 +17,7 @@ Examples:
   zonda api-key new acme        print a section [[api-key]] for the settings, and its secret
 
 The secret is shown once and kept nowhere: the settings have its hash. Clients send it as X-API-Key. A key that is
-taken out of the settings is none any more after `zonda ctl reconfigure`.";
+taken out of the settings is none any more after `zonda ctl reconfigure`; `zonda ctl api-key revoke NAME` is at once.";
 
 #[derive(clap::Subcommand)]
 enum Command {

@@ -59,6 +59,7 @@ Examples:
   zonda ctl locks --on
   zonda ctl catalog confirm catalog.example
   zonda ctl store confirm customers
+  zonda ctl api-key revoke acme
   zonda ctl freeze dyn.example
   zonda ctl explain-update dyn.example --from 192.0.2.7 --key dhcp. host.dyn.example A AAAA
   zonda ctl cache flush --tree example.com

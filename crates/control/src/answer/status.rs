@@ -63,6 +63,7 @@ pub(super) fn status(controller: &Controller) -> Status {
     status.reload = controller.reloaded.lock().clone();
     let ([errors, warnings], last_at) = log::lately::counts();
     status.log = LogNumbers { errors, warnings, last_at };
+    status.api_keys_revoked = controller.api.revoked().0;
     status.resolver = controller.recursion.as_deref().map(Recursion::status);
     status.problems = problems(&status, controller);
     status
@@ -90,6 +91,7 @@ fn problems(status: &Status, controller: &Controller) -> Vec<String> {
         .chain(controller.store_problems())
         .chain(controller.made.problems())
         .chain(controller.api.problem())
+        .chain(controller.api.revoked().1)
         .chain(outage)
         .chain(status.reload.as_ref().and_then(Reloaded::problem))
         .collect()

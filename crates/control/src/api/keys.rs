@@ -17,7 +17,9 @@ use sha2::{Digest, Sha256};
 use transfer::catalog_zone::Allowed;
 use wire::Name;
 
-use crate::settings::{ApiKeySettings, Settings};
+use crate::settings::ApiKeySettings;
+#[cfg(test)]
+use crate::settings::Settings;
 
 /// What the hash of a secret is of, before the secret: it is no hash of a secret for anything else.
 const PURPOSE: &[u8] = b"zonda api key\0";
@@ -65,7 +67,7 @@ impl Key {
     }
 }
 
-/// The keys of the settings.
+/// The keys that are let in.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     /// By their hashes: what is looked for is a hash too, of which nobody chooses the first octets.
@@ -75,10 +77,15 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
+    /// These.
+    pub(crate) fn new(keys: impl Iterator<Item = Arc<Key>>, number: u64) -> Keys {
+        Keys { by_hash: keys.map(|key| (key.hash, key)).collect(), number }
+    }
+
     /// Those of settings.
+    #[cfg(test)]
     pub(crate) fn of(settings: &Settings, number: u64) -> Keys {
-        let keys = settings.compiled_api_keys().into_iter().map(|key| (key.hash, Arc::new(key)));
-        Keys { by_hash: keys.collect(), number }
+        Keys::new(settings.compiled_api_keys().into_iter().map(Arc::new), number)
     }
 
     /// The key with this secret, unless it has expired. `now`: seconds since 1970.
@@ -121,6 +128,12 @@ pub(crate) fn hash_from_text(text: &str) -> Option<[u8; HASH_OCTETS]> {
         *octet = (digit(0)? * 16 + digit(1)?) as u8;
     }
     Some(hash)
+}
+
+/// The same the other way round.
+pub(crate) fn text_of_hash(hash: &[u8; HASH_OCTETS]) -> String {
+    let digits: String = hash.iter().map(|octet| format!("{octet:02x}")).collect();
+    format!("{SCHEME}{digits}")
 }
 
 /// What a word of `verbs` lets a key do.
@@ -167,9 +180,9 @@ pub fn new_api_key(name: &str) -> Result<(String, String), String> {
     sync::random::fill_from_system(&mut octets)
         .map_err(|error| format!("cannot have random numbers: {error}"))?;
     let secret = format!("zonda_{}", base64_for_addresses(&octets));
-    let hash: String = hash_of(secret.as_bytes()).iter().map(|octet| format!("{octet:02x}")).collect();
+    let hash = text_of_hash(&hash_of(secret.as_bytes()));
     let section = format!(
-        "[[api-key]]\nname = \"{name}\"\nhash = \"{SCHEME}{hash}\"\nverbs = [\"read\"]\nzones = []     # such as \"example.com.\" or \"*.example.com.\"\nrules = []     # such as \"grant label _acme-challenge TXT\", beside the verb \"change\"\n"
+        "[[api-key]]\nname = \"{name}\"\nhash = \"{hash}\"\nverbs = [\"read\"]\nzones = []     # such as \"example.com.\" or \"*.example.com.\"\nrules = []     # such as \"grant label _acme-challenge TXT\", beside the verb \"change\"\n"
     );
     Ok((section, secret))
 }

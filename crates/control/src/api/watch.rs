@@ -69,6 +69,8 @@ impl Known {
 /// Starts the process and the threads that do what it asks, where there are listeners.
 pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let api = &controller.api;
+    // Before it is known whether anybody is asked: an operator may revoke keys in any case.
+    api.note_keys(controller.folder(), &controller.change().settings);
     let Some(terms) = api.terms.get().cloned() else { return Ok(()) };
     let inbox = Arc::new(Inbox::new()?);
     if api.inbox.set(Arc::clone(&inbox)).is_err() {
@@ -82,7 +84,7 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let audit = Audit::of(&controller.change().settings);
     let counts = Arc::clone(&api.counts);
     let around = Around { owner, inbox, looks, audit, works, searches, counts, start };
-    controller.api.note_keys(&controller.change().settings);
+    api.note_keys(controller.folder(), &controller.change().settings);
     // Told with the lock held, or what is newer could be told before it.
     let shown = api.shown.lock();
     let now = shown.as_ref().and_then(Shown::now);

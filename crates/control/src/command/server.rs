@@ -45,6 +45,9 @@ pub struct Status {
     /// What the last reload of the settings said, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reload: Option<Reloaded>,
+    /// Keys of the API that are in the settings and were revoked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub api_keys_revoked: Vec<String>,
     /// The zone whose signatures expire next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_expiry: Option<Expiry>,

@@ -8,6 +8,7 @@
 //! the edit (docs/design/texts.md 3).
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use change::draft::NoChange;
 use change::{Draft, Edit, EditFault};
@@ -23,6 +24,10 @@ use super::incoming::Told;
 use super::log::Log;
 use super::once::{Once, WhyNot};
 use super::storing::{NotBased, STORE_PAUSE};
+use super::zone::DynamicZone;
+
+/// When it is looked again whether nothing of any zone waits for the disk: as many zones are looked at as have changed.
+const SETTLE_PAUSE: Duration = Duration::from_millis(20);
 
 /// What was edited in the text of a zone.
 pub(crate) struct EditJob {
@@ -119,6 +124,19 @@ impl Changer {
     pub(super) fn take_barrier(&self, zone: &Name, told: Told) {
         if self.zones.get(zone).is_none_or(|zone| !zone.is_waiting()) {
             told.done();
+        }
+    }
+
+    /// Tells once nothing of any zone waits for the disk. What is not begun yet is not waited for.
+    pub(super) fn take_settle(&mut self, told: Told, until: Instant) {
+        let waits = |changer: &Changer| changer.zones.values().any(DynamicZone::is_waiting);
+        if waits(self) {
+            self.commit();
+        }
+        if !waits(self) {
+            told.done();
+        } else if Instant::now() < until {
+            self.rounds.again(Job::Settle(told, until), Some(SETTLE_PAUSE));
         }
     }
 

@@ -132,6 +132,11 @@ impl Dynamic {
         self.ask(Job::Barrier(zone, told));
     }
 
+    /// Tells once all that was begun of any zone is durable or refused; where that is not so by `until`, that it is not.
+    pub(crate) fn settle(&self, told: Told, until: Instant) {
+        self.ask(Job::Settle(told, until));
+    }
+
     /// Goes on with a zone that the log has lost changes of.
     pub(crate) fn accept_loss(&self, zone: NameBuf, told: Told) {
         self.ask(Job::AcceptLoss(zone, told));
@@ -250,6 +255,7 @@ pub(super) enum Job {
     Edit(Box<EditJob>),
     Alter(Box<Alter>),
     Barrier(NameBuf, Told),
+    Settle(Told, Instant),
     AcceptLoss(NameBuf, Told),
     GiveUp(Vec<NameBuf>),
 }

@@ -90,6 +90,11 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: Option<StoreCommand>,
     },
+    /// Keys of the HTTP API: letting one in no more
+    ApiKey {
+        #[command(subcommand)]
+        command: ApiKeyCommand,
+    },
     /// The cache of the resolver: how much it holds, what it knows of a name, forgetting
     Cache {
         #[command(subcommand)]
@@ -231,6 +236,17 @@ pub(super) enum StoreCommand {
     },
 }
 
+#[derive(Subcommand)]
+pub(super) enum ApiKeyCommand {
+    /// Let a key in no more, at once and also after a restart, though the settings have it: once this returns nothing more comes of what is asked with it, and what came of it before is on stable storage
+    Revoke {
+        /// The name of an [[api-key]] of the settings
+        name: String,
+    },
+    /// Let keys in again, where none is as the file of those that were revoked is damaged: there are no more than it shows, and those revoked since
+    Confirm,
+}
+
 /// What of the cache.
 #[derive(Subcommand)]
 pub(super) enum CacheCommand {
@@ -308,6 +324,10 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
         Command::Store { command: Some(StoreCommand::Confirm { store }) } => {
             Request::ConfirmStore { store: store.clone() }
         }
+        Command::ApiKey { command: ApiKeyCommand::Revoke { name } } => {
+            Request::RevokeApiKey { key: name.clone() }
+        }
+        Command::ApiKey { command: ApiKeyCommand::Confirm } => Request::ConfirmApiKeys,
         Command::Cache { command } => cache_request(command),
         Command::NegativeAnchor { name, seconds, remove } => {
             let anchor = match name.clone() {

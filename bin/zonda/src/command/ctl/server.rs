@@ -43,6 +43,10 @@ pub(super) fn status_text(status: &Status) -> String {
         more += &reload_text(reload);
     }
     more += &lately_text(&status.log).unwrap_or_default();
+    if !status.api_keys_revoked.is_empty() {
+        let names = status.api_keys_revoked.join(", ");
+        more += &format!("revoked   {names}: keys of the API that are still in the settings\n");
+    }
     let problems: String = status.problems.iter().map(|problem| format!("problem   {problem}\n")).collect();
     let memory = match status.memory_octets {
         None => "unknown".into(),

@@ -111,7 +111,8 @@ impl Server {
         Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
         let (zone, key) = (name(zone), Arc::clone(&self.key));
         let since = Instant::now();
-        self.controller.work_for_api(&Work { of: OF, zone, ask: octets.into(), key, keys: 0, since })
+        let keys = self.controller.api.keys_number();
+        self.controller.work_for_api(&Work { of: OF, zone, ask: octets.into(), key, keys, since })
     }
 
     fn make_with(&self, zone: &str, fields: Fields<'_>, sets: &SetsBuf) -> Result<u32, NotAltered> {
@@ -151,8 +152,9 @@ impl Server {
         let (sender, told) = channel();
         let done = AlterDone::new(move |result| sender.send(result).unwrap());
         let (key, since) = (Arc::clone(&self.key), std::time::Instant::now());
+        let keys = self.controller.api.keys_number();
         let alter =
-            Alter { zones: [name(zone)].into(), ask: octets.into(), repeat: None, key, keys: 0, since, done };
+            Alter { zones: [name(zone)].into(), ask: octets.into(), repeat: None, key, keys, since, done };
         self.controller.dynamic.alter(alter);
         told.recv().unwrap().map(|mut outcomes| outcomes.remove(0).unwrap())
     }

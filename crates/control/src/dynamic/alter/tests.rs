@@ -160,7 +160,8 @@ impl Server {
         let repeat = repeat.map(|name| Repeat::of(&self.key, name, zones.zones().octets()));
         let (zones, key, since) =
             (wishes.iter().map(|wish| wish.zone.clone()).collect(), Arc::clone(&self.key), Instant::now());
-        self.controller.dynamic.alter(Alter { zones, ask: octets.into(), repeat, key, keys: 0, since, done });
+        let keys = self.controller.api.keys_number();
+        self.controller.dynamic.alter(Alter { zones, ask: octets.into(), repeat, key, keys, since, done });
         told
     }
 
