@@ -105,7 +105,7 @@ fn of_server(had: &mut Had<'_>, bed: &Bed) {
             (403, "GET ~/statistics"),
             (200, "GET ~/search-data?q=a"),
             (422, "GET ~/search-data"),
-            (501, "GET ~/tsigkeys"),
+            (403, "GET ~/tsigkeys"),
             (422, "POST ~/tsigkeys"),
             (404, "GET ~/tsigkeys/k."),
         ],
@@ -113,6 +113,7 @@ fn of_server(had: &mut Had<'_>, bed: &Bed) {
     had.ask_all(
         observer,
         &[
+            (200, "GET ~/tsigkeys"),
             (200, "GET ~/statistics"),
             (422, "GET ~/statistics?statistic=none"),
             (403, "GET ~/search-data?q=a"),

@@ -150,7 +150,11 @@ fn lists_as_they_are_told() {
             {"name": "x", "type": "MapStatisticItem", "value": [{"name": "y", "value": "3"}]}
         ])
     );
-    let keys = printed(|out| write::keys([&*a].into_iter(), out));
+    let keys = printed(|out| {
+        let mut keys = write::Keys::default();
+        keys.key(&a, out);
+        keys.end(out);
+    });
     assert_eq!(keys, serde_json::json!([{"type": "TSIGKey", "id": "a.", "name": "a."}]));
     let version = Version { serial: 1, seconds: 2, gone: 3, come: 4, key: "acme" };
     let history = printed(|out| write::history([version].into_iter(), out));

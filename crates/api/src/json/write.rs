@@ -9,7 +9,7 @@ mod outcome;
 mod zone;
 
 pub use explained::Explained;
-pub use found::{Found, Numbers, history, keys};
+pub use found::{Found, Keys, Numbers, history};
 pub use outcome::{Outcomes, Undone, undone};
 pub use zone::{Rows, Sets, Zone, url};
 

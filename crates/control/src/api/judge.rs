@@ -35,6 +35,8 @@ pub(super) enum Task {
     Search { pattern: Box<str>, objects: Objects, limit: u32 },
     /// Numbers of the server are told.
     Numbers,
+    /// Names of TSIG keys are told.
+    Keys(Arc<[NameBuf]>),
     /// A zone is told.
     Read { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
     /// RRsets of these zones are to be so, which are there once each; whether only to try.
@@ -87,11 +89,11 @@ impl No {
 /// The key of an ask, and what is to be done. `now`: seconds since 1970.
 pub(super) fn judge(keys: &Keys, ask: &Ask<'_>, now: u64) -> Result<(Arc<Key>, Task), No> {
     let key = keys.find(ask.key, now).ok_or_else(|| No::new(401, NO_KEY))?;
-    Ok((Arc::clone(key), task(key, &ask.asked)?))
+    Ok((Arc::clone(key), task(keys, key, &ask.asked)?))
 }
 
 /// What is to be done, if the key may have it done.
-fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
+fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
     let see = |zone: &wire::Name| match key.may_see(zone) {
         true => Ok(zone.to_lowercase()),
         false => Err(No::new(404, NO_ZONE)),
@@ -120,6 +122,11 @@ fn task(key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
         Asked::Facts(Facts::Numbers) => {
             may(Verbs::SERVER, "see numbers of the server")?;
             Task::Numbers
+        }
+        // They may be called as customers are.
+        Asked::Facts(Facts::Keys) => {
+            may(Verbs::SERVER, "see names of keys")?;
+            Task::Keys(Arc::clone(&keys.tsig))
         }
         Asked::Zone { zone, part, with_dnssec } => {
             let zone = see(zone)?;
@@ -391,6 +398,8 @@ mod tests {
             ],
             [403, 200, 403]
         );
+        let names = Asked::Facts(Facts::Keys);
+        assert_eq!([status(&reader, &secret, names), status(&observer, &third, names)], [403, 200]);
         let changes = |zone: &str, sets: &[(&str, u16)]| {
             let mut zones = ZonesBuf::default();
             zones.push(&name(zone), Condition::None, &sets_of(sets));

@@ -8,6 +8,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
+use wire::NameBuf;
+
 use super::inbox::Event;
 use super::revoked::Revoked;
 use super::{Api, Key, Keys};
@@ -24,6 +26,8 @@ const SETTLE_WAIT: Duration = Duration::from_secs(20);
 pub(super) struct Keyring {
     /// Those of the settings.
     listed: Vec<Arc<Key>>,
+    /// Names of TSIG keys.
+    tsig: Arc<[NameBuf]>,
     /// `None`: the file was not read yet.
     revoked: Option<Revoked>,
 }
@@ -35,7 +39,7 @@ impl Keyring {
         let is_let_in = |key: &&Arc<Key>| {
             revoked.is_none_or(|revoked| revoked.problem.is_none() && !revoked.keys.contains_key(&key.hash))
         };
-        Keys::new(self.listed.iter().filter(is_let_in).cloned(), number)
+        Keys::new(self.listed.iter().filter(is_let_in).cloned(), number, Arc::clone(&self.tsig))
     }
 
     /// The key of this name. The error: there is none.
@@ -65,6 +69,7 @@ impl Api {
         };
         let mut keyring = self.keyring.lock();
         keyring.listed = settings.compiled_api_keys().into_iter().map(Arc::new).collect();
+        keyring.tsig = settings.keys.iter().filter_map(|key| key.name.clone()).collect();
         if let Some(read) = read {
             let read = read.unwrap_or_default();
             read.problem.iter().for_each(|line| tracing::error!("{line}"));
@@ -228,6 +233,15 @@ mod tests {
         api.note_keys(None, &settings);
         assert!(api.revoke(None, Some("two"), 7).unwrap().unwrap_err().contains("pack-directory"));
         assert_eq!(let_in(&api, &secrets), [true, false]);
+    }
+
+    #[test]
+    fn names_of_tsig_keys_go_along() {
+        let text = "[[key]]\nname = \"T.x.\"\nsecret = \"c2VjcmV0\"\n";
+        let api = Api::new();
+        api.note_keys(None, &Settings::parse(Path::new("f"), text).unwrap());
+        let names = api.keyring.lock().keys(1).tsig;
+        assert_eq!(names.iter().map(ToString::to_string).collect::<Vec<_>>(), ["T.x."]);
     }
 
     #[test]

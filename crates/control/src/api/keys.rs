@@ -15,7 +15,7 @@ use change::Policy;
 use change::serial::date;
 use sha2::{Digest, Sha256};
 use transfer::catalog_zone::Allowed;
-use wire::Name;
+use wire::{Name, NameBuf};
 
 use crate::settings::ApiKeySettings;
 #[cfg(test)]
@@ -74,18 +74,20 @@ pub(crate) struct Keys {
     by_hash: HashMap<[u8; HASH_OCTETS], Arc<Key>>,
     /// Greater than those of keys before.
     pub(crate) number: u64,
+    /// Names of TSIG keys of the same settings, which are told.
+    pub(crate) tsig: Arc<[NameBuf]>,
 }
 
 impl Keys {
     /// These.
-    pub(crate) fn new(keys: impl Iterator<Item = Arc<Key>>, number: u64) -> Keys {
-        Keys { by_hash: keys.map(|key| (key.hash, key)).collect(), number }
+    pub(crate) fn new(keys: impl Iterator<Item = Arc<Key>>, number: u64, tsig: Arc<[NameBuf]>) -> Keys {
+        Keys { by_hash: keys.map(|key| (key.hash, key)).collect(), number, tsig }
     }
 
     /// Those of settings.
     #[cfg(test)]
     pub(crate) fn of(settings: &Settings, number: u64) -> Keys {
-        Keys::new(settings.compiled_api_keys().into_iter().map(Arc::new), number)
+        Keys::new(settings.compiled_api_keys().into_iter().map(Arc::new), number, Arc::default())
     }
 
     /// The key with this secret, unless it has expired. `now`: seconds since 1970.

@@ -273,6 +273,16 @@ pub(super) fn rows_frame(ask: u32, octets: &[u8]) -> Option<Vec<u8>> {
     frame(ask, Piece::Rows(Run::read(octets)?))
 }
 
+/// Frames of names of keys.
+pub(super) fn pieces_of_names(ask: u32, names: &[NameBuf]) -> VecDeque<Vec<u8>> {
+    // However long they are, so many have room.
+    let pieces = names.chunks(PIECE_OCTETS / NAME_OCTETS_MAX).filter_map(|names| {
+        let octets: Vec<u8> = names.iter().flat_map(|name| name.octets()).copied().collect();
+        frame(ask, Piece::Keys(Run::read(&octets)?))
+    });
+    pieces.collect()
+}
+
 /// A frame of RRsets.
 pub(super) fn sets_frame(ask: u32, sets: &SetsBuf) -> Option<Vec<u8>> {
     frame(ask, Piece::Sets(sets.sets()))

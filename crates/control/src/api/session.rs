@@ -34,7 +34,7 @@ use super::judge::{At, No, Task, judge};
 use super::listing::Listing;
 use super::look::{Look, Looks};
 use super::make::{Work, Works};
-use super::reading::{Reading, Wanted, frame};
+use super::reading::{Reading, Wanted, frame, pieces_of_names};
 use super::search::Searches;
 use super::{Key, Keys};
 use crate::controller::Controller;
@@ -344,6 +344,10 @@ impl Session {
                 verbs.write(&mut octets);
                 let pieces = Run::read(&octets).and_then(|run| frame(number, Piece::Verbs(run)));
                 entry.state = State::Ready(pieces.into_iter().collect(), 200);
+                self.turns.push_back(number);
+            }
+            Task::Keys(names) => {
+                entry.state = State::Ready(pieces_of_names(number, &names), 200);
                 self.turns.push_back(number);
             }
             Task::ListNothing => {

@@ -92,7 +92,7 @@ section! {
         /// `sha256:` and the hash of its secret.
         hash: String = String::new(), Range::Any, live;
         /// What it may do: `read` zones and records, `change` records and tell secondaries (`notify`), `act` (ask primaries, `axfr-retrieve`); `make` zones with all that is in them, `set` the fields of
-        /// these, `drop` them; `explain`: be told which rules of its own and of zones decide what it may change; `server`: see numbers of the server (`statistics`).
+        /// these, `drop` them; `explain`: be told which rules of its own and of zones decide what it may change; `server`: see numbers of the server (`statistics`) and names of TSIG keys.
         verbs: Names = Names::one("read"), Range::Texts(VERBS), live;
         /// Of which zones; `*.example.` are all below that name. Others are not there for it.
         zones: Names = Names::default(), Range::Texts("a domain name such as \"*.example.\""), live;

@@ -52,7 +52,6 @@ fn no_host(status: StatusCode) -> Refusal {
 fn not_built(asked: &Request) -> Option<&'static str> {
     Some(match asked {
         Request::History(_) | Request::Undo(..) => "there is no history over HTTP yet: `zonda journal`",
-        Request::Keys => "keys are not told yet",
         _ => return None,
     })
 }

@@ -105,6 +105,7 @@ where
             let asked = Asked::Zone { zone, part: Part::All, with_dnssec: true };
             from.tell(&asked, Form::text()).await
         }
+        Request::Keys => whole::keys(&from).await,
         Request::Numbers(wanted) => whole::numbers(&from, wanted.as_deref()).await,
         Request::Search { pattern, objects, limit } => {
             whole::search(&from, &Asked::Search { pattern, objects: *objects, limit: *limit }).await

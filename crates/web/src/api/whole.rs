@@ -32,6 +32,25 @@ pub(super) async fn numbers(from: &Asker<'_>, wanted: Option<&str>) -> Result<Re
     Ok(json_of(StatusCode::OK, text))
 }
 
+/// Tells the names of TSIG keys.
+pub(super) async fn keys(from: &Asker<'_>) -> Result<Response<Body>, Refusal> {
+    let (mut keys, mut text) = (write::Keys::default(), Vec::new());
+    let mut room = Room::take(&from.shared.bodies, from.key, 0)?;
+    pieces(from, &Asked::Facts(Facts::Keys), |piece| {
+        if let Piece::Keys(names) = piece {
+            names.iter().for_each(|name| keys.key(name, &mut text));
+        }
+        // Room is counted as it is taken.
+        text.shrink_to_fit();
+        room.grow(text.len())
+    })
+    .await?;
+    keys.end(&mut text);
+    let mut response = json_of(StatusCode::OK, text);
+    response.body_mut().keep_room(room);
+    Ok(response)
+}
+
 /// Tells what a search found.
 pub(super) async fn search(from: &Asker<'_>, asked: &Asked<'_>) -> Result<Response<Body>, Refusal> {
     let (mut found, mut text) = (write::Found::default(), Vec::new());

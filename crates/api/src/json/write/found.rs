@@ -102,20 +102,29 @@ impl Numbers {
     }
 }
 
-/// Names of TSIG keys, without their secrets.
-pub fn keys<'a>(names: impl Iterator<Item = KeyName<'a>>, out: &mut Vec<u8>) {
-    let mut count = 0;
-    for each in names {
-        item(&mut count, "[", out);
+/// TSIG keys by their names, without their secrets.
+#[derive(Debug, Default)]
+pub struct Keys {
+    count: usize,
+}
+
+impl Keys {
+    /// Adds one.
+    pub fn key(&mut self, of: KeyName<'_>, out: &mut Vec<u8>) {
+        item(&mut self.count, "[", out);
         out.push(b'{');
         string("type", "TSIGKey", out);
         key("id", out);
-        quoted(out, |out| id::put_id(each, out));
+        quoted(out, |out| id::put_id(of, out));
         key("name", out);
-        name(each, out);
+        name(of, out);
         out.push(b'}');
     }
-    close(count, "[", "]", out);
+
+    /// Ends the list.
+    pub fn end(self, out: &mut Vec<u8>) {
+        close(self.count, "[", "]", out);
+    }
 }
 
 /// Versions of a zone.
