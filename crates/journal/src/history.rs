@@ -244,6 +244,15 @@ impl History {
     /// The differences that lead from the version with serial `from` to that with serial `to`, which is served or was a moment ago, oldest first. `None`:
     /// they are not all there. Reads some octets for each; their records are read later, from `Versions`.
     pub fn since(&self, zone: &Name, from: u32, to: u32) -> io::Result<Option<Versions>> {
+        self.versions(zone, Some(from), to)
+    }
+
+    /// All that leads to the version with serial `to`, as [`History::since`] has it, from as far back as there is anything; none, where nothing does.
+    pub fn all(&self, zone: &Name, to: u32) -> io::Result<Option<Versions>> {
+        self.versions(zone, None, to)
+    }
+
+    fn versions(&self, zone: &Name, from: Option<u32>, to: u32) -> io::Result<Option<Versions>> {
         let number = hash(zone);
         self.find_quick(number);
         // A flush moves entries from the queue to files: it is not between the two while this looks.

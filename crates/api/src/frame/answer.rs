@@ -8,7 +8,7 @@
 //! | `F` | what a search found | zone, RRset |
 //! | `n` | numbers | name, label, value u64 |
 //! | `k` | names of keys | a name |
-//! | `h` | versions | serial u32, seconds u64, records that went u32 and came u32, key |
+//! | `h` | versions | serial before u32 and after u32, seconds u64, octets u64 |
 //! | `o` | what became of a zone | name, bits u8 (done, with a tag), status u16, serial before u32 and after u32, tag, words |
 //! | `f` | what is wrong | zone u16, RRset u32, words |
 //! | `e` | zones that are explained | name, status u16, words |
@@ -127,17 +127,15 @@ pub type KeyName<'a> = &'a Name;
 
 /// A version of a zone that is still known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version<'a> {
-    /// Its serial.
-    pub serial: u32,
-    /// When it came, in seconds since 1970; 0: not known.
+pub struct Version {
+    /// The serial of the one before.
+    pub before: u32,
+    /// Its own.
+    pub after: u32,
+    /// When it came, in seconds since 1970.
     pub seconds: u64,
-    /// Records that went.
-    pub gone: u32,
-    /// Records that came.
-    pub come: u32,
-    /// The key that it is by; empty: none of the API.
-    pub key: &'a str,
+    /// Octets of the records that went and came.
+    pub octets: u64,
 }
 
 /// What became, or in a dry run would become, of a zone.
@@ -225,7 +223,7 @@ pub enum Piece<'f> {
     Found(Run<'f, Detail<'f>>),
     Numbers(Run<'f, Number<'f>>),
     Keys(Run<'f, KeyName<'f>>),
-    Versions(Run<'f, Version<'f>>),
+    Versions(Run<'f, Version>),
     Outcomes(Run<'f, Outcome<'f>>),
     Faults(Run<'f, Fault<'f>>),
     Standings(Run<'f, Standing<'f>>),

@@ -164,8 +164,7 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
     let rule =
         Rule { zone: zone_of_rule, set: number, is_granted: a, is_of_zone: b, rule, verdict, words: third };
     let standing = |zone| Standing { zone, status: 200 + (limit % 400) as u16, words: third };
-    let version =
-        Version { serial: number, seconds: u64::MAX, gone: limit, come: 0, key: if a { first } else { "" } };
+    let version = Version { before: number, after: limit, seconds: u64::MAX, octets: 7 };
     let done = Done {
         status: 204,
         retry_after: 5,

@@ -156,9 +156,12 @@ fn lists_as_they_are_told() {
         keys.end(out);
     });
     assert_eq!(keys, serde_json::json!([{"type": "TSIGKey", "id": "a.", "name": "a."}]));
-    let version = Version { serial: 1, seconds: 2, gone: 3, come: 4, key: "acme" };
-    let history = printed(|out| write::history([version].into_iter(), out));
-    assert_eq!(history, serde_json::json!([{"serial": 1, "time": 2, "gone": 3, "come": 4, "key": "acme"}]));
+    let history = printed(|out| {
+        let mut history = write::History::default();
+        history.version(&Version { before: 1, after: 2, seconds: 3, octets: 4 }, out);
+        history.end(out);
+    });
+    assert_eq!(history, serde_json::json!([{"old-serial": 1, "new-serial": 2, "time": 3, "octets": 4}]));
     for list in [Empty::List, Empty::Views, Empty::Networks] {
         printed(|out| write::empty(list, out));
     }

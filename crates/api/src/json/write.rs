@@ -9,7 +9,7 @@ mod outcome;
 mod zone;
 
 pub use explained::Explained;
-pub use found::{Found, Keys, Numbers, history};
+pub use found::{Found, History, Keys, Numbers};
 pub use outcome::{Outcomes, Undone, undone};
 pub use zone::{Rows, Sets, Zone, url};
 

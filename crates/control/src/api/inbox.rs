@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use api::frame::Version;
 use rustix::event::{EventfdFlags, eventfd};
 use sync::Mailbox;
 use sync::mailbox::Wake;
@@ -45,6 +46,8 @@ pub(super) enum Event {
     Numbers(Of, Arc<[u8]>),
     /// What a search found, or its end.
     Sought(Of, Sought),
+    /// Versions of a zone; the error: a status, and why not.
+    Versions(Of, Result<Vec<Version>, (u16, &'static str)>),
     /// What became of a zone that was to be made, set or removed.
     Worked(Of, Result<Worked, NotAltered>),
     /// The server ends.

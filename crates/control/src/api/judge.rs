@@ -39,6 +39,8 @@ pub(super) enum Task {
     Keys(Arc<[NameBuf]>),
     /// A zone is told.
     Read { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
+    /// Versions of a zone are told.
+    History { zone: NameBuf },
     /// RRsets of these zones are to be so, which are there once each; whether only to try.
     Change { zones: Arc<[NameBuf]>, is_dry: bool, repeat: Option<Repeat> },
     /// Rules that are looked at for RRsets are told.
@@ -137,6 +139,11 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
                 Part::Owner(owner, rtype) => Wanted::Owner(owner.to_lowercase(), rtype),
             };
             Task::Read { zone, wanted, with_dnssec }
+        }
+        Asked::History { zone, undo: None } => {
+            let zone = see(zone)?;
+            may(Verbs::READ, "read")?;
+            Task::History { zone }
         }
         Asked::Change { repeat, zones, is_dry } => {
             let names = names(key, zones)?;
@@ -379,6 +386,11 @@ mod tests {
         let (in_scope, outside) = (name("A.x."), name("x."));
         assert_eq!(status(&reader, &secret, zone(&in_scope)), 200);
         assert_eq!(status(&reader, &secret, zone(&outside)), 404);
+        let history = |zone| Asked::History { zone, undo: None };
+        assert_eq!(
+            [status(&reader, &secret, history(&in_scope)), status(&reader, &secret, history(&outside))],
+            [200, 404]
+        );
         assert_eq!(status(&reader, &other, zone(&in_scope)), 401);
         assert_eq!(status(&reader, "", zone(&in_scope)), 401);
         assert_eq!(status(&reader, &secret, Asked::Who), 200);

@@ -6,7 +6,7 @@
 //! drop   line -> served no more, packs and log told -> text removed -> 204
 //! ```
 //!
-//! The line is the commit: whatever is killed before it, nobody was told of the zone; whatever after it, a start goes on from there. Design: `docs/design/api.md` 4.
+//! It reads histories too, which are in files. The line is the commit: whatever is killed before it, nobody was told of the zone; whatever after it, a start goes on from there. Design: `docs/design/api.md` 4.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,8 +15,9 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use api::frame::{Ask, Asked, Fields, Kind, RowKind, Sets};
+use api::frame::{Ask, Asked, Fields, Kind, RowKind, Sets, Version};
 use api::tag::Condition;
+use journal::history::Listed;
 use wire::iana::rtype;
 use wire::{Name, NameBuf, SortKey};
 
@@ -40,11 +41,22 @@ const WORK_AGE_MAX: Duration = Duration::from_secs(10);
 /// How long changes of a zone that is to go may take: some syncs of a busy disk.
 const SETTLE_WAIT: Duration = Duration::from_secs(3);
 
+/// Versions of a zone that are told: one piece, and what a person may want to look at.
+const VERSIONS_MAX: usize = 1_000;
+
 /// A text on its way, in the folder of texts: there is one at a time.
 const TEMPORARY: &str = ".new";
 
 /// Lines about contents that are told: who has more has the same mistake in all.
 const LINES_MAX: usize = 20;
+
+/// What the thread does, as it waits for the disk.
+pub(super) enum Job {
+    /// Something is done with a zone.
+    Work(Work),
+    /// Versions of a zone are read.
+    History(Of, NameBuf),
+}
 
 /// What is to be done with a zone.
 pub(super) struct Work {
@@ -70,7 +82,7 @@ pub(super) enum Worked {
 }
 
 /// The thread's queue: of asks, of which there is a bound.
-pub(super) type Works = Arc<Queue<Work>>;
+pub(super) type Works = Arc<Queue<Job>>;
 
 /// Starts the thread, which ends when its queue is closed.
 pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Works> {
@@ -79,12 +91,20 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
     std::thread::Builder::new().name("api-make".into()).spawn(move || {
         while let Some(jobs) = queue.take(None) {
             let Some(controller) = owner.upgrade() else { return };
-            let is_any = !jobs.is_empty();
+            let mut has_worked = false;
             for job in jobs {
-                inbox.tell(Event::Worked(job.of, controller.work_for_api(&job)));
+                match job {
+                    Job::Work(work) => {
+                        inbox.tell(Event::Worked(work.of, controller.work_for_api(&work)));
+                        has_worked = true;
+                    }
+                    Job::History(of, zone) => {
+                        inbox.tell(Event::Versions(of, controller.history_for_api(&zone)))
+                    }
+                }
             }
             // Packs of zones that are new are stored beside what is asked next.
-            if is_any {
+            if has_worked {
                 crate::serve::tidy_on_a_thread(&controller);
             }
         }
@@ -107,6 +127,23 @@ fn unkept(why: Unkept) -> NotAltered {
 }
 
 impl Controller {
+    /// The newest versions of a zone, newest first. The error: a status, and why not.
+    fn history_for_api(&self, zone: &Name) -> Result<Vec<Version>, (u16, &'static str)> {
+        if !self.is_listed(zone) {
+            return Err((404, NO_ZONE));
+        }
+        let serial = self.serial_of(zone).ok_or((503, "the zone has no data now"))?;
+        let versions = self.historian.versions(zone, serial).map_err(|error| {
+            tracing::warn!(%zone, %error, "zone {zone}: its history cannot be read: {error}");
+            (503, "its history cannot be read")
+        })?;
+        let version = |listed: &Listed| {
+            let Listed { before, after, time: seconds, octets, .. } = *listed;
+            Version { before, after, seconds, octets }
+        };
+        Ok(versions.iter().rev().take(VERSIONS_MAX).map(version).collect())
+    }
+
     fn work_for_api(&self, work: &Work) -> Result<Worked, NotAltered> {
         let Ok(ask) = Ask::read(&work.ask) else { return Err(said(422, "this is nothing that is done")) };
         let mut changing = self.change_within(CHANGE_WAIT).ok_or(NotAltered::NotNow)?;

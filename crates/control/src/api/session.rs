@@ -33,7 +33,7 @@ use super::inbox::{Event, Inbox, Of};
 use super::judge::{At, No, Task, judge};
 use super::listing::Listing;
 use super::look::{Look, Looks};
-use super::make::{Work, Works};
+use super::make::{Job, Work, Works};
 use super::reading::{Reading, Wanted, frame, pieces_of_names};
 use super::search::Searches;
 use super::{Key, Keys};
@@ -375,13 +375,18 @@ impl Session {
             Task::Search { pattern, objects, limit } => {
                 self.search(around, number, key, (&pattern, objects, limit));
             }
+            Task::History { zone } => {
+                if around.works.push(Job::History(of, zone), 0).is_err() {
+                    self.refuse(around, number, &not_now());
+                }
+            }
             Task::Numbers => self.look(around, number, Look::Numbers(of)),
             Task::Explain(questions) => self.look(around, number, Look::Explain(of, questions)),
             Task::Act { zone, act } => self.look(around, number, Look::Act(of, keys.number, zone, act)),
             Task::Work { zone } => {
                 let ask = entry.change(&[zone.clone()].into(), ask, false, attempts);
                 let work = Work { of, zone, ask, key, keys: keys.number, since: entry.since };
-                if around.works.push(work, 0).is_err() {
+                if around.works.push(Job::Work(work), 0).is_err() {
                     self.refuse(around, number, &not_now());
                 }
             }

@@ -8,6 +8,7 @@
 //!
 //! The thread starts with the first thing that comes. Without a folder for packs there is no history, and every IXFR is an AXFR.
 
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use journal::disk::Disk;
-use journal::history::{Bound, Difference, Found, HistoryStatus, Later, Versions};
+use journal::history::{Bound, Difference, Found, HistoryStatus, Later, Listed, Versions};
 use journal::{Entry, History, Recovery};
 use sync::Mutex;
 use transfer::outgoing::{Changes, History as Known, HistoryLost};
@@ -118,6 +119,13 @@ impl Historian {
     /// The serial that the history of a zone ends with, as far as it is in files.
     pub(crate) fn last_serial(&self, zone: &Name) -> Option<u32> {
         self.history.as_ref()?.last_serial(zone)
+    }
+
+    /// The versions of a zone that lead to the one with this serial, oldest first. May wait for the disk.
+    pub(crate) fn versions(&self, zone: &Name, to: u32) -> io::Result<Vec<Listed>> {
+        let Some(history) = &self.history else { return Ok(Vec::new()) };
+        let versions = history.all(zone, to)?;
+        Ok(versions.iter().flat_map(Versions::list).collect())
     }
 
     /// Whether there is a history at all.

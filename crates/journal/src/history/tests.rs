@@ -57,6 +57,15 @@ fn a_difference_is_offered_before_it_is_written_and_after() {
     assert_eq!((history.status().waiting, since(&history, 1, 1, 3)), (0, expected.clone()));
     history.push(4, difference(1, 3, 4, 7));
     assert_eq!(since(&history, 1, 2, 4), Some(vec![(2, 3, 10), (3, 4, 7)]), "from both");
+    let all = |to| -> Vec<_> {
+        let versions = history.all(&name(1), to).expect("readable").expect("some");
+        versions
+            .list()
+            .map(|listed| (listed.group, listed.before, listed.after, listed.time, listed.octets))
+            .collect()
+    };
+    assert_eq!(all(4), [(1, 0, 1, 9, 14), (2, 1, 2, 9, 14), (3, 2, 3, 9, 14), (4, 3, 4, 9, 11)]);
+    assert_eq!((all(2), all(9)), (vec![(1, 0, 1, 9, 14), (2, 1, 2, 9, 14)], vec![]));
     // A newer one than what is served is not offered.
     assert_eq!(since(&history, 1, 1, 3), expected);
     assert_eq!(since(&history, 1, 3, 3), Some(vec![]));

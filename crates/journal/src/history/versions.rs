@@ -7,8 +7,9 @@ use std::sync::Arc;
 use wire::{Name, NameBuf};
 
 use super::files::{Place, ZoneFiles};
+use super::show::Listed;
 use crate::disk::Disk;
-use crate::record::{Body, Entry};
+use crate::record::{Body, Entry, Record};
 
 /// Most versions of one answer: what `ixfr-versions` can be.
 const VERSIONS_MAX: usize = 65_536;
@@ -16,7 +17,8 @@ const VERSIONS_MAX: usize = 65_536;
 /// Where a difference is.
 #[derive(Clone)]
 enum Item {
-    Queued(Arc<Entry>),
+    /// With the group that it is in.
+    Queued(u64, Arc<Entry>),
     Filed(Place),
 }
 
@@ -68,6 +70,14 @@ impl Versions {
         self.octets
     }
 
+    /// Which they are, oldest first. Nothing is read for it.
+    pub fn list(&self) -> impl DoubleEndedIterator<Item = Listed> {
+        self.items.iter().map(|item| match item {
+            Item::Queued(group, entry) => listed(*group, entry),
+            Item::Filed(place) => place.listed(),
+        })
+    }
+
     /// Reads the next one. An error of kind `InvalidData`: it is damaged; the answer cannot go on, and [`super::History::forget`] has the next
     /// one be an AXFR.
     #[expect(
@@ -76,7 +86,7 @@ impl Versions {
     )]
     pub fn next(&mut self) -> Option<io::Result<Difference>> {
         Some(match self.items.pop_front()? {
-            Item::Queued(entry) => queued(&entry).ok_or_else(|| io::ErrorKind::InvalidData.into()),
+            Item::Queued(_, entry) => queued(&entry).ok_or_else(|| io::ErrorKind::InvalidData.into()),
             Item::Filed(place) => match place.read(&self.zone) {
                 Ok(Some(octets)) => {
                     let Place { before, after, removed, .. } = place;
@@ -96,25 +106,36 @@ fn queued(entry: &Entry) -> Option<Difference> {
     Some(Difference { before, after, octets: [removed, added].concat(), removed: removed.len() })
 }
 
-/// Puts together what leads from `from` to `to`. `queued`: groups and entries that are not in the files yet, or are being written there, in
+fn listed(group: u64, entry: &Entry) -> Listed {
+    let Record { serial_before: before, serial_after: after, time, body, .. } = entry.record();
+    let octets = match body {
+        Body::Difference { removed, added } => (removed.len() + added.len()) as u64,
+        _ => 0,
+    };
+    Listed { group, before, after, time, octets }
+}
+
+/// Puts together what leads from `from`, or from as far back as anything does, to `to`. `queued`: groups and entries that are not in the files yet, or are being written there, in
 /// order; `None` where nothing leads on.
 pub(super) fn collect(
     disk: &dyn Disk,
     files: &ZoneFiles,
     queued: Vec<(u64, Option<Arc<Entry>>)>,
     zone: &Name,
-    from: u32,
+    from: Option<u32>,
     to: u32,
 ) -> io::Result<Option<Versions>> {
     let mut versions = Versions { zone: zone.to_owned(), items: VecDeque::new(), octets: 0 };
     let mut wanted = to;
     // Entries of this group and later ones may be in the files as well.
     let mut oldest = u64::MAX;
+    // Nothing leads on: that is all, unless there is somewhere to come from.
+    let ended = |versions| Ok(from.is_none().then_some(versions));
     for (group, entry) in queued.into_iter().rev() {
-        if wanted == from {
+        if Some(wanted) == from {
             return Ok(Some(versions));
         }
-        let Some(entry) = entry else { return Ok(None) };
+        let Some(entry) = entry else { return ended(versions) };
         let record = entry.record();
         match record.body {
             Body::Checked { .. } | Body::Asked(_) => continue,
@@ -124,12 +145,12 @@ pub(super) fn collect(
             }
             // A newer one than `to`.
             Body::Difference { .. } if versions.items.is_empty() => continue,
-            _ => return Ok(None),
+            _ => return ended(versions),
         }
-        versions.items.push_front(Item::Queued(entry));
+        versions.items.push_front(Item::Queued(group, entry));
     }
     for place in files.backwards(disk)? {
-        if wanted == from || versions.items.len() >= VERSIONS_MAX {
+        if Some(wanted) == from || versions.items.len() >= VERSIONS_MAX {
             break;
         }
         let place = place?;
@@ -138,8 +159,8 @@ pub(super) fn collect(
             wanted = place.before;
             versions.items.push_front(Item::Filed(place));
         } else if !versions.items.is_empty() && place.group < oldest {
-            return Ok(None);
+            return ended(versions);
         }
     }
-    Ok((wanted == from).then_some(versions))
+    Ok(from.is_none_or(|from| wanted == from).then_some(versions))
 }

@@ -51,7 +51,7 @@ fn no_host(status: StatusCode) -> Refusal {
 /// What there is not yet: why.
 fn not_built(asked: &Request) -> Option<&'static str> {
     Some(match asked {
-        Request::History(_) | Request::Undo(..) => "there is no history over HTTP yet: `zonda journal`",
+        Request::Undo(..) => "what leads back to a version is not told yet",
         _ => return None,
     })
 }

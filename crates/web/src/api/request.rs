@@ -106,6 +106,7 @@ where
             from.tell(&asked, Form::text()).await
         }
         Request::Keys => whole::keys(&from).await,
+        Request::History(zone) => whole::history(&from, zone).await,
         Request::Numbers(wanted) => whole::numbers(&from, wanted.as_deref()).await,
         Request::Search { pattern, objects, limit } => {
             whole::search(&from, &Asked::Search { pattern, objects: *objects, limit: *limit }).await

@@ -4,6 +4,7 @@ use ::api::frame::{Answer, Asked, Facts, Piece};
 use ::api::json::write;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
+use wire::Name;
 
 use super::body::Room;
 use super::refusal::Refusal;
@@ -30,6 +31,25 @@ pub(super) async fn numbers(from: &Asker<'_>, wanted: Option<&str>) -> Result<Re
     }
     numbers.end(&mut text);
     Ok(json_of(StatusCode::OK, text))
+}
+
+/// Tells versions of a zone, the newest ones first.
+pub(super) async fn history(from: &Asker<'_>, zone: &Name) -> Result<Response<Body>, Refusal> {
+    let (mut history, mut text) = (write::History::default(), Vec::new());
+    let mut room = Room::take(&from.shared.bodies, from.key, 0)?;
+    pieces(from, &Asked::History { zone, undo: None }, |piece| {
+        if let Piece::Versions(versions) = piece {
+            versions.iter().for_each(|version| history.version(&version, &mut text));
+        }
+        // Room is counted as it is taken.
+        text.shrink_to_fit();
+        room.grow(text.len())
+    })
+    .await?;
+    history.end(&mut text);
+    let mut response = json_of(StatusCode::OK, text);
+    response.body_mut().keep_room(room);
+    Ok(response)
 }
 
 /// Tells the names of TSIG keys.

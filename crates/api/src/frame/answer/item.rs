@@ -1,7 +1,6 @@
 //! Items of answers, to the octet, as the table of [`super`] has them.
 
 use wire::Name;
-use wire::name::NAME_OCTETS_MAX;
 
 use super::super::ask::{ACCOUNT_OCTETS_MAX, put_tag, tag};
 use super::super::octets::{Item, Rest, put_short_text, put_text};
@@ -93,20 +92,18 @@ impl<'a> Item<'a> for Number<'a> {
     }
 }
 
-impl<'a> Item<'a> for Version<'a> {
-    fn split_from(octets: &'a [u8]) -> Option<(Version<'a>, &'a [u8])> {
+impl<'a> Item<'a> for Version {
+    fn split_from(octets: &'a [u8]) -> Option<(Version, &'a [u8])> {
         let mut rest = Rest(octets);
-        let (serial, seconds) = (rest.u32()?, rest.u64()?);
-        let (gone, come, key) = (rest.u32()?, rest.u32()?, rest.short_text(NAME_OCTETS_MAX)?);
-        Some((Version { serial, seconds, gone, come, key }, rest.0))
+        let (before, after) = (rest.u32()?, rest.u32()?);
+        Some((Version { before, after, seconds: rest.u64()?, octets: rest.u64()? }, rest.0))
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.serial.to_be_bytes());
+        out.extend_from_slice(&self.before.to_be_bytes());
+        out.extend_from_slice(&self.after.to_be_bytes());
         out.extend_from_slice(&self.seconds.to_be_bytes());
-        out.extend_from_slice(&self.gone.to_be_bytes());
-        out.extend_from_slice(&self.come.to_be_bytes());
-        put_short_text(out, self.key, NAME_OCTETS_MAX);
+        out.extend_from_slice(&self.octets.to_be_bytes());
     }
 }
 

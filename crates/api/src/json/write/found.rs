@@ -128,17 +128,25 @@ impl Keys {
 }
 
 /// Versions of a zone.
-pub fn history<'a>(versions: impl Iterator<Item = Version<'a>>, out: &mut Vec<u8>) {
-    let mut count = 0;
-    for version in versions {
-        item(&mut count, "[", out);
+#[derive(Debug, Default)]
+pub struct History {
+    count: usize,
+}
+
+impl History {
+    /// Adds one.
+    pub fn version(&mut self, version: &Version, out: &mut Vec<u8>) {
+        item(&mut self.count, "[", out);
         out.push(b'{');
-        number("serial", version.serial, out);
+        number("old-serial", version.before, out);
+        number("new-serial", version.after, out);
         number("time", version.seconds, out);
-        number("gone", version.gone, out);
-        number("come", version.come, out);
-        string("key", version.key, out);
+        number("octets", version.octets, out);
         out.push(b'}');
     }
-    close(count, "[", "]", out);
+
+    /// Ends the list.
+    pub fn end(self, out: &mut Vec<u8>) {
+        close(self.count, "[", "]", out);
+    }
 }

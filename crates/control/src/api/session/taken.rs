@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use api::frame::{Ask, Done, Item, Piece, Run};
+use api::frame::{Ask, Done, Item, Piece, Run, Version};
 use wire::NameBuf;
 
 use super::change::pieces_of;
@@ -43,6 +43,9 @@ impl Session {
                 Err((status, words)) => self.refuse(around, of.ask, &No::new(status, words)),
             },
             Event::Explained(of, told) if of.session == self.number => self.explained(around, of.ask, told),
+            Event::Versions(of, versions) if of.session == self.number => {
+                self.versions(around, of.ask, versions);
+            }
             Event::Numbers(of, octets) if of.session == self.number => self.numbers(around, of.ask, &octets),
             Event::Sought(of, sought) if of.session == self.number => self.sought(around, of.ask, sought),
             Event::Keys(_) => self.look_at_keys(around, keys),
@@ -218,6 +221,27 @@ impl Session {
         };
         let explaining = Explaining::new(number, key, zones);
         (entry.state, entry.since) = (State::Explaining(Box::new(explaining)), Instant::now());
+        self.turns.push_back(number);
+    }
+
+    fn versions(
+        &mut self,
+        around: &Around,
+        number: u32,
+        versions: Result<Vec<Version>, (u16, &'static str)>,
+    ) {
+        let Some(entry) = self.asks.get_mut(&number) else { return };
+        if entry.is_silent {
+            return self.remove(around, number);
+        }
+        let versions = match versions {
+            Ok(versions) => versions,
+            Err((status, words)) => return self.refuse(around, number, &No::new(status, words)),
+        };
+        let mut octets = Vec::new();
+        versions.iter().for_each(|version| version.write(&mut octets));
+        let piece = Run::read(&octets).and_then(|run| frame(number, Piece::Versions(run)));
+        (entry.state, entry.since) = (State::Ready(piece.into_iter().collect(), 200), Instant::now());
         self.turns.push_back(number);
     }
 

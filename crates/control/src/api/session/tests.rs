@@ -364,6 +364,30 @@ fn rules_are_told_to_who_may_have_them_explained() {
     assert!(!bed.session.is_busy());
 }
 
+#[test]
+fn versions_are_told_to_who_may_read() {
+    let mut bed = Bed::new();
+    let zone = name("a.x.");
+    for number in 1..=3 {
+        bed.ask(number, Asked::History { zone: &zone, undo: None }).unwrap();
+        bed.say(number, &Said::Credit(4)).unwrap();
+    }
+    bed.say(3, &Said::Stop).unwrap();
+    assert!(bed.around.works.take(None).unwrap().iter().all(|job| matches!(job, Job::History(..))));
+    let version = api::frame::Version { before: 1, after: 2, seconds: 3, octets: 4 };
+    for (number, told) in [(1, Ok(vec![version; 1_000])), (2, Err((404, "no such zone"))), (3, Ok(vec![]))] {
+        let event = Event::Versions(Of { session: 1, ask: number }, told);
+        bed.session.take(&bed.around, &bed.keys, event);
+    }
+    let mut told = bed.told();
+    told.sort();
+    assert_eq!(told, ["1 200", "1 other", "2 404"]);
+    assert!(!bed.session.is_busy());
+    // What leads back to one of them.
+    bed.ask(4, Asked::History { zone: &zone, undo: Some(1) }).unwrap();
+    assert_eq!(bed.told(), ["4 501"]);
+}
+
 /// However many keys there are, and however long their names.
 #[test]
 fn names_of_keys_come_in_pieces() {
