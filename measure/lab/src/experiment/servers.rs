@@ -189,7 +189,7 @@ impl Lab {
         while let Some((_, first)) = running.first_mut() {
             match self.load(first, &set.queries, &words) {
                 Ok(result) => {
-                    let octets_a_reply = result["octets_per_answer"].as_f64().unwrap_or(0.0);
+                    let octets_a_reply = result["outcome"]["octets_per_answer"].as_f64().unwrap_or(0.0);
                     return Ok(Prepared { running, sizes, octets_a_reply });
                 }
                 Err(error) => self.leave_out(&mut running, at, error)?,
