@@ -45,7 +45,8 @@ fn words(tool: &Tool, core: usize, offer: &Offer<'_>) -> Vec<String> {
 pub(super) fn read(said: &str) -> Option<Counts> {
     let mut queries = words_behind(said, "total queries:")?;
     let sent = number(queries.next()?)?;
-    let rate = number(queries.next()?.trim_start_matches('('))?;
+    // `(19,989` since 3.5.
+    let rate = number(&queries.next()?.trim_start_matches('(').replace(',', ""))?;
     let answered = number(words_behind(said, "total replies:")?.next()?)?;
     // Replies are not matched to queries: duplicates would be answers of something.
     let is_sound = sent > 0.0 && rate > 0.0 && answered <= sent;
@@ -83,6 +84,7 @@ mod tests {
         // More in the line, as others of its versions may have.
         assert_eq!(read(&SAID.replace("(20005 pps)", "(20005 pps) (100.02% of target)")), counts);
         assert_eq!(read(&SAID.replace("39990 (", "0 (")).map(|counts| counts.share()), Some(0.0));
+        assert_eq!(read(&SAID.replace("(20005 pps)", "(20,005 pps) (99.945244 %)")), counts);
     }
 
     #[test]
