@@ -31,6 +31,18 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, temporary: &Path, octets: &[
     write().inspect_err(|_| drop(disk.remove(temporary)))
 }
 
+/// All of a file of the server's own, which has so many octets at most.
+pub(crate) fn read_whole(disk: &dyn Disk, path: &Path, octets_max: u64) -> io::Result<Vec<u8>> {
+    let file = disk.open(path)?;
+    let octets = file.octets()?;
+    if octets > octets_max {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut all = vec![0; octets as usize];
+    file.read_at(&mut all, 0)?;
+    Ok(all)
+}
+
 /// The locks of the folders of a server, as it hands them over; none of a folder that it does not have, or could not lock.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {

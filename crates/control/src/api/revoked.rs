@@ -17,7 +17,7 @@ use journal::disk::Disk;
 use zone::section::checksum;
 
 use super::keys::{HASH_OCTETS, hash_from_text, text_of_hash};
-use crate::disk::replace;
+use crate::disk::{read_whole, replace};
 use crate::text::cannot;
 
 const NAME: &str = "revoked";
@@ -42,7 +42,7 @@ impl Revoked {
     /// What the file in a folder has. Where there is none nothing was revoked.
     pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Revoked {
         let path = folder.join(NAME);
-        let (keys, problem) = match read_all(disk, &path) {
+        let (keys, problem) = match read_whole(disk, &path, OCTETS_MAX) {
             Ok(octets) => {
                 let (keys, is_whole) = parse(&octets);
                 (keys, (!is_whole).then(|| "is damaged, or of a later version".to_owned()))
@@ -116,17 +116,6 @@ fn read_line(line: &[u8]) -> Option<Line> {
         ("=", count) => count.parse().ok().map(Line::End),
         (hash, time) => Some(Line::Key(hash_from_text(hash)?, time.parse().ok()?)),
     }
-}
-
-fn read_all(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
-    let file = disk.open(path)?;
-    let octets = file.octets()?;
-    if octets > OCTETS_MAX {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    let mut all = vec![0; octets as usize];
-    file.read_at(&mut all, 0)?;
-    Ok(all)
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@
 //! be appended to, it is written anew before more is put behind it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journal::disk::{Disk, File};
 
-use crate::disk::replace;
+use crate::disk::{read_whole, replace};
 
 /// Octets of a file beyond which it is none of ours: the lines of ten million zones.
 const OCTETS_MAX: u64 = 1 << 30;
@@ -79,7 +79,7 @@ impl LinesFile {
         mut each: impl FnMut(&str) -> bool,
     ) -> io::Result<(LinesFile, Found)> {
         let (mut lines, mut found) = (LinesFile::new(names), Found::default());
-        let octets = match read_all(&*place.disk, &place.folder.join(names.name)) {
+        let octets = match read_whole(&*place.disk, &place.folder.join(names.name), OCTETS_MAX) {
             Ok(octets) => octets,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((lines, found)),
             // What was not read is not written over, nor into.
@@ -203,15 +203,4 @@ impl LinesFile {
         };
         Ok(())
     }
-}
-
-fn read_all(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
-    let file = disk.open(path)?;
-    let octets = file.octets()?;
-    if octets > OCTETS_MAX {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    let mut all = vec![0; octets as usize];
-    file.read_at(&mut all, 0)?;
-    Ok(all)
 }
