@@ -20,7 +20,7 @@ mod slow;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -69,6 +69,18 @@ struct Bed {
 }
 
 impl Bed {
+    /// The same, with an audit: in this file.
+    fn audited(&mut self) -> PathBuf {
+        let folder = self.files.path().join("log");
+        fs::create_dir(&folder).expect("a folder");
+        if is_root() {
+            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("a folder of the server's");
+        }
+        let file = folder.join("audit.jsonl");
+        self.keys = format!("audit = \"file:{}\"\n{}", file.display(), self.keys);
+        file
+    }
+
     fn new() -> Bed {
         let files = tempfile::Builder::new().prefix("zonda-test-").tempdir().expect("a scratch folder");
         let folder = files.path();

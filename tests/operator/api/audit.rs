@@ -1,24 +1,17 @@
 //! The audit: who changed what, and who tried to.
 
 use std::fs;
-use std::os::unix::fs::chown;
 
 use serde_json::{Value, json};
 use zonda_tests::patience::await_that;
 use zonda_tests::server::ctl;
 
-use super::{Bed, NOBODY, SERVER, is_root, replace, rrset};
+use super::{Bed, SERVER, replace, rrset};
 
 #[test]
 fn each_that_would_change_something_has_a_line() {
     let mut bed = Bed::new();
-    let folder = bed.files.path().join("log");
-    fs::create_dir(&folder).expect("a folder");
-    if is_root() {
-        chown(&folder, Some(NOBODY), Some(NOBODY)).expect("a folder of the server's");
-    }
-    let file = folder.join("audit.jsonl");
-    bed.keys = format!("audit = \"file:{}\"\n{}", file.display(), bed.keys);
+    let file = bed.audited();
     let fixture = bed.start();
     let lines = || -> Vec<Value> {
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -85,13 +78,7 @@ fn without_a_place_changes_go_on() {
 #[test]
 fn so_have_zones_that_come_and_go() {
     let mut bed = Bed::new();
-    let folder = bed.files.path().join("log");
-    fs::create_dir(&folder).expect("a folder");
-    if is_root() {
-        chown(&folder, Some(NOBODY), Some(NOBODY)).expect("a folder of the server's");
-    }
-    let file = folder.join("audit.jsonl");
-    bed.keys = format!("audit = \"file:{}\"\n{}", file.display(), bed.keys);
+    let file = bed.audited();
     let fixture = bed.start();
     let (zones, zone) = (format!("{SERVER}/zones"), format!("{SERVER}/zones/one.made.test."));
     let made =

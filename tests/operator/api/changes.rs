@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::chown;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use zonda_tests::patience::{await_some, await_that};
 use zonda_tests::server::{ctl, free_address, signal};
 
 use super::client::{Client, Reply};
-use super::{Bed, Fixture, NOBODY, is_root, new_key, replace, rrset};
+use super::{Bed, Fixture, new_key, replace, rrset};
 use crate::http::client::get;
 
 const CHANGES: &str = "/api/zonda/v1/changes";
@@ -237,13 +236,7 @@ fn the_same_request_again() {
 #[test]
 fn they_are_written_down_and_counted() {
     let mut bed = Bed::new();
-    let folder = bed.files.path().join("log");
-    fs::create_dir(&folder).expect("a folder");
-    if is_root() {
-        chown(&folder, Some(NOBODY), Some(NOBODY)).expect("a folder of the server's");
-    }
-    let file = folder.join("audit.jsonl");
-    bed.keys = format!("audit = \"file:{}\"\n{}", file.display(), bed.keys);
+    let file = bed.audited();
     let http = free_address();
     let fixture = bed.start_with(&format!("\n[http]\nlisten = [\"{http}\"]\n"));
     let number = |outcome: &str| -> Option<u64> {
