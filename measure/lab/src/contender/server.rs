@@ -69,15 +69,11 @@ impl Server {
         for folder in zones.list.iter().take(ZONES_SHOWN_MAX).filter_map(|(_, path)| path.parent()) {
             settings = settings.replace(&format!("{}/", folder.display()), "");
         }
-        let command = self.setup.command.iter().map(|word| {
-            let word = word.replace(&format!(":{port}"), ":PORT");
-            // Of paths, options with a path among them, the last part.
-            match (word.split_once('='), word.rsplit_once('/')) {
-                (Some((option, _)), Some((_, last))) => format!("{option}={last}"),
-                (None, Some((_, last))) => last.to_owned(),
-                _ => word,
-            }
-        });
+        let command = self
+            .setup
+            .command
+            .iter()
+            .map(|word| without_folders(&word.replace(&format!(":{port}"), ":PORT")));
         let Built { version, options } = built;
         let (name, command) = (self.name.text().to_owned(), command.collect());
         record::Contender { name, version, options, command, settings }
@@ -228,6 +224,16 @@ impl Idle {
     }
 }
 
+/// A word of a command, of a path the last part, also of one that an option with `=` has. A file may have `=` in its name.
+fn without_folders(word: &str) -> String {
+    let option = word.split_once('=').filter(|_| word.starts_with('-'));
+    match (option, word.rsplit_once('/')) {
+        (Some((option, _)), Some((_, last))) => format!("{option}={last}"),
+        (None, Some((_, last))) => last.to_owned(),
+        _ => word.to_owned(),
+    }
+}
+
 /// What came back from a server.
 enum Heard {
     /// The answer.
@@ -257,5 +263,23 @@ fn answered(socket: &UdpSocket, until: Instant, any: bool) -> Heard {
             return Heard::Answer;
         }
         heard = Heard::Refusal(code);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_without_folders() {
+        for (word, shown) in [
+            ("/usr/sbin/named", "named"),
+            ("--config=/tmp/work/knot.conf", "--config=knot.conf"),
+            ("/tmp/work/sizes/signed,-DO=1.sizes", "signed,-DO=1.sizes"),
+            ("--processes", "--processes"),
+            ("--processes=1", "--processes=1"),
+        ] {
+            assert_eq!(without_folders(word), shown);
+        }
     }
 }
