@@ -11,7 +11,7 @@
 //!
 //! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do; `keyring`: who of these is let in, and `revoked`: who is no more. `judge`: an ask by its key.
 //! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it. `audit`: who changed what, for people; `counts`: what came of asks, for `/metrics`.
-//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `numbers`: by the names that PowerDNS has for them; `search`: names and records by patterns; `explain`: which rules decide; `make`: what waits for changes of the list of zones, and for the disk; `words`: RRsets of asks.
+//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `numbers`: by the names that PowerDNS has for them; `search`: names and records by patterns; `explain`: which rules decide; `make`: what waits for changes of the list of zones, and for the disk; `undo`: what leads back to a version; `words`: RRsets of asks.
 //!
 //! What strangers send this server never reads: [`web`] does, in the child, and says it in frames (crate `api`). Each has the key of its request, and is decided by that: nothing here says that the
 //! child is allowed anything. Design: `docs/design/api.md`.
@@ -32,6 +32,7 @@ mod reading;
 mod revoked;
 mod search;
 mod session;
+mod undo;
 mod watch;
 pub(crate) mod words;
 

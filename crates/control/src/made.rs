@@ -25,6 +25,7 @@ use sync::{Mutex, RwLock};
 use wire::{Name, NameBuf};
 
 use crate::controller::Controller;
+use crate::dynamic::repeats::{Look, Repeat, Repeats};
 use crate::packs::PackFolder;
 use crate::pattern::file_text;
 use crate::sources::SourceId;
@@ -100,11 +101,21 @@ impl MadeZone {
 
 /// A zone that is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Gone {
+pub(crate) struct Gone {
     /// The serial that it had last.
-    serial: u32,
+    pub(crate) serial: u32,
     /// When, in seconds since 1970.
-    time: u64,
+    pub(crate) time: u64,
+}
+
+/// A request that was carried out, and may come again: kept in the line that is its commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) repeat: Repeat,
+    /// The serial that its zone had then.
+    pub(crate) serial: u32,
+    /// When, in seconds since 1970.
+    pub(crate) time: u64,
 }
 
 /// Zones that are made, as other threads see them.
@@ -132,6 +143,8 @@ struct List {
     zones: HashMap<NameBuf, MadeZone>,
     /// The same of those that went last, also where there is one of that name again: it may go without data, and the next has to begin above what was.
     gone: HashMap<NameBuf, Gone>,
+    /// Requests of the last day.
+    requests: Repeats,
     /// Whether the file was read without a fault.
     is_read: bool,
     /// Why no zone is made or removed.
@@ -185,6 +198,11 @@ impl Made {
         self.list.read().gone.get(&name.to_lowercase()).map(|gone| gone.serial)
     }
 
+    /// What is known of a request that may have come before.
+    pub(crate) fn look(&self, repeat: &Repeat, now: u64) -> Look {
+        self.list.read().requests.look(repeat, now)
+    }
+
     /// Why no zone is made or removed, if that is so.
     pub(crate) fn problem(&self) -> Option<String> {
         self.list.read().problem.clone()
@@ -235,35 +253,45 @@ impl Made {
         self.leaving.lock().as_deref().is_some_and(|leaving| leaving.eq_ignore_case(name))
     }
 
-    /// Keeps that a zone is there from now on, or is another one; durable once this returns.
-    pub(crate) fn keep(&self, folder: &PackFolder, name: &Name, zone: MadeZone) -> Result<(), Unkept> {
+    /// Keeps that a zone is there from now on, or is another one, and by which request; durable once this returns.
+    pub(crate) fn keep(
+        &self,
+        folder: &PackFolder,
+        name: &Name,
+        zone: MadeZone,
+        request: Option<Request>,
+    ) -> Result<(), Unkept> {
         let mut writing = self.writing.lock();
         let lower = name.to_lowercase();
         let mark = if self.has(&lower) { line::SET } else { line::MADE };
-        self.append(&mut writing, folder, &line::of_zone(mark, &lower, &zone))?;
-        self.list.write().zones.insert(lower, zone);
+        self.append(&mut writing, folder, &line::of_zone(mark, &lower, &zone, request.as_ref()))?;
+        let mut list = self.list.write();
+        list.note(&lower, request);
+        list.zones.insert(lower, zone);
         Ok(())
     }
 
-    /// Keeps that a zone is there no more; durable once this returns. `serial`: that it had last; `time`: now, in seconds since 1970.
+    /// Keeps that a zone is there no more, and by which request; durable once this returns.
     pub(crate) fn strike(
         &self,
         folder: &PackFolder,
         name: &Name,
-        serial: u32,
-        time: u64,
+        gone: Gone,
+        request: Option<Request>,
     ) -> Result<(), Unkept> {
         let mut writing = self.writing.lock();
-        let (lower, gone) = (name.to_lowercase(), Gone { serial, time });
-        self.append(&mut writing, folder, &line::of_gone(&lower, gone))?;
-        self.list.write().strike(lower, gone);
+        let lower = name.to_lowercase();
+        self.append(&mut writing, folder, &line::of_gone(&lower, gone, request.as_ref()))?;
+        let mut list = self.list.write();
+        list.note(&lower, request);
+        list.strike(lower, gone);
         Ok(())
     }
 
     /// How many lines are needed.
     fn lines(&self) -> usize {
         let list = self.list.read();
-        list.zones.len() + list.gone.len()
+        list.zones.len() + list.gone.len() + list.requests.count()
     }
 
     fn append(&self, writing: &mut Writing, folder: &PackFolder, line: &str) -> Result<(), Unkept> {
@@ -289,10 +317,16 @@ impl Made {
     fn write_anew(&self, writing: &mut Writing, folder: &PackFolder) -> Result<(), Unkept> {
         // While this reads others do too, and whoever would write waits for the file.
         let list = self.list.read();
-        let zones = list.zones.iter().map(|(name, zone)| line::of_zone(line::MADE, name, zone));
-        let gone = list.gone.iter().map(|(name, gone)| line::of_gone(name, *gone));
+        let zones = list.zones.iter().map(|(name, zone)| line::of_zone(line::MADE, name, zone, None));
+        let gone = list.gone.iter().map(|(name, gone)| line::of_gone(name, *gone, None));
+        let requests = list.requests.iter().flat_map(|(repeat, zones, time)| {
+            let of_zone = move |(name, (_, serial)): &(NameBuf, (u32, u32))| {
+                line::of_request(name, &Request { repeat, serial: *serial, time })
+            };
+            zones.iter().map(of_zone)
+        });
         // In this order: what is there again went before.
-        let written = writing.file.write_anew(folder.path(), gone.chain(zones));
+        let written = writing.file.write_anew(folder.path(), gone.chain(zones).chain(requests));
         drop(list);
         written.map_err(|NotKept(problem)| {
             self.note(Some(problem));
@@ -343,6 +377,13 @@ impl List {
         (!self.zones.is_empty()).then(|| self.zones.get(&name.to_lowercase())).flatten()
     }
 
+    /// A request was carried out, of a zone in lower case.
+    fn note(&mut self, lower: &NameBuf, request: Option<Request>) {
+        if let Some(Request { repeat, serial, time }) = request {
+            self.requests.done(&repeat, vec![(lower.clone(), (serial, serial))], time);
+        }
+    }
+
     fn strike(&mut self, lower: NameBuf, gone: Gone) {
         self.zones.remove(&lower);
         self.gone.insert(lower, gone);
@@ -351,8 +392,9 @@ impl List {
         }
     }
 
-    /// Forgets zones that are gone for long, and the oldest where they are too many.
+    /// Forgets requests and zones that are gone for long, and the oldest of these where they are too many.
     fn forget_old(&mut self, now: u64) {
+        self.requests.forget_old(now);
         self.gone.retain(|_, gone| now.saturating_sub(gone.time) < GONE_SECONDS);
         if self.gone.len() > GONE_MAX {
             let mut times: Vec<u64> = self.gone.values().map(|gone| gone.time).collect();

@@ -225,11 +225,6 @@ fn the_same_request_again() {
     again(&fixture);
     let fixture = fixture.kill_and_start_again();
     again(&fixture);
-    // Made zones have no such names yet.
-    let zones = format!("{}/zones", super::SERVER);
-    let made = json!({"name": "x.made.test.", "kind": "Native", "nameservers": [], "rrsets": []}).to_string();
-    let made = fixture.ask("POST", &zones, &bed.maker, "Idempotency-Key: one\r\n", &made).expect("a reply");
-    assert_eq!(made.status, 501);
 }
 
 /// A line each, with all zones; and one in the numbers.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use zonda_tests::server::{ctl, free_address, signal};
 
 use super::client::{Client, Reply, rrset};
@@ -240,4 +240,49 @@ fn killed_at_any_moment() {
         }
     }
     assert!(zones.len() > 3, "{zones:?}");
+}
+
+/// A client that did not hear what came of it asks again: nothing is done twice, by this server or the next.
+#[test]
+fn the_same_request_again() {
+    let bed = Bed::new();
+    let fixture = bed.start();
+    let maker = &*bed.maker;
+    let once = |fixture: &Fixture<'_>, method: &str, zone: &str, name: &str, body: &Value| {
+        let path = format!("{SERVER}/zones{zone}");
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        fixture.ask(method, &path, maker, &format!("Idempotency-Key: {name}\r\n"), &body).expect("a reply")
+    };
+    let new =
+        json!({"name": "x.made.test.", "kind": "Native", "account": "a", "nameservers": ["ns.example."]});
+    let post = |fixture: &Fixture<'_>| once(fixture, "POST", "", "one", &new);
+    let first = post(&fixture);
+    assert_eq!(first.status, 201, "{first:?}");
+    let again = post(&fixture);
+    assert_eq!(
+        (again.status, again.json(), again.header("location")),
+        (201, first.json(), first.header("location"))
+    );
+    let put = |fixture: &Fixture<'_>, name: &str, account: &str| {
+        once(fixture, "PUT", "/x.made.test.", name, &json!({ "account": account })).status
+    };
+    assert_eq!([put(&fixture, "two", "b"), put(&fixture, "three", "c"), put(&fixture, "two", "b")], [204; 3]);
+    let of = |fixture: &Fixture<'_>| fixture.get("/zones/x.made.test.", maker);
+    assert_eq!(of(&fixture).json()["account"], "c");
+    let other = once(&fixture, "POST", "", "two", &new);
+    assert!(other.status == 422 && other.text.contains("another request"), "{other:?}");
+    let delete = |fixture: &Fixture<'_>, name: &str| {
+        once(fixture, "DELETE", "/x.made.test.", name, &Value::Null).status
+    };
+    let gone = |fixture: &Fixture<'_>| {
+        assert_eq!([delete(fixture, "four"), put(fixture, "two", "b"), of(fixture).status], [204, 204, 404]);
+        let again = post(fixture);
+        // What is told of it is what it was when it was made.
+        assert_eq!((again.status, &again.json()["account"], of(fixture).status), (201, &json!("a"), 404));
+        assert_eq!(delete(fixture, "five"), 404);
+    };
+    gone(&fixture);
+    let fixture = fixture.kill_and_start_again();
+    gone(&fixture);
+    assert_eq!(once(&fixture, "POST", "", "six", &new).status, 201);
 }

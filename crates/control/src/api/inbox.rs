@@ -1,5 +1,6 @@
 //! What others have for the thread of the API: whoever tells it something waits for nobody.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub(super) enum Event {
     Sought(Of, Sought),
     /// Versions of a zone; the error: a status, and why not.
     Versions(Of, Result<Vec<Version>, (u16, &'static str)>),
+    /// What leads back to a version of a zone, in frames; the error: the same.
+    Undo(Of, Result<VecDeque<Vec<u8>>, (u16, &'static str)>),
     /// What became of a zone that was to be made, set or removed.
     Worked(Of, Result<Worked, NotAltered>),
     /// The server ends.

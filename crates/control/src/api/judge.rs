@@ -1,6 +1,7 @@
 //! An ask by its key: what it may do, before anything is looked at. What a key may not see is not there.
 
 use std::collections::HashSet;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use api::frame::{Act, Ask, Asked, FOUND_MAX, Facts, Objects, Part, Sets, Verbs, What, Zones};
@@ -41,6 +42,8 @@ pub(super) enum Task {
     Read { zone: NameBuf, wanted: Wanted, with_dnssec: bool },
     /// Versions of a zone are told.
     History { zone: NameBuf },
+    /// What leads back to the one with a serial is told.
+    Undo { zone: NameBuf, serial: u32 },
     /// RRsets of these zones are to be so, which are there once each; whether only to try.
     Change { zones: Arc<[NameBuf]>, is_dry: bool, repeat: Option<Repeat> },
     /// Rules that are looked at for RRsets are told.
@@ -48,7 +51,7 @@ pub(super) enum Task {
     /// Something is done at once.
     Act { zone: NameBuf, act: Act },
     /// A zone is made, set or removed.
-    Work { zone: NameBuf },
+    Work { zone: NameBuf, repeat: Option<Repeat> },
 }
 
 /// Why nothing is done.
@@ -140,10 +143,13 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             };
             Task::Read { zone, wanted, with_dnssec }
         }
-        Asked::History { zone, undo: None } => {
+        Asked::History { zone, undo } => {
             let zone = see(zone)?;
             may(Verbs::READ, "read")?;
-            Task::History { zone }
+            match undo {
+                None => Task::History { zone },
+                Some(serial) => Task::Undo { zone, serial },
+            }
         }
         Asked::Change { repeat, zones, is_dry } => {
             let names = names(key, zones)?;
@@ -177,26 +183,36 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             }
             Task::Act { zone, act }
         }
-        Asked::Make { zone, sets, .. } => {
+        Asked::Make { zone, repeat, fields, sets } => {
             may(Verbs::MAKE, "make zones")?;
             if !key.may_see(zone) {
                 return Err(No::new(403, "no zone of this name is for this key: `zones` in its section"));
             }
             look_at_contents(zone, sets)?;
-            Task::Work { zone: zone.to_lowercase() }
+            let repeat = repeat_of(key, repeat, Asked::Make { zone, repeat: None, fields, sets });
+            Task::Work { zone: zone.to_lowercase(), repeat }
         }
-        Asked::Set { zone, .. } => {
+        Asked::Set { zone, repeat, condition, fields } => {
+            let repeat = repeat_of(key, repeat, Asked::Set { zone, repeat: None, condition, fields });
             let zone = see(zone)?;
             may(Verbs::SET, "set fields of zones")?;
-            Task::Work { zone }
+            Task::Work { zone, repeat }
         }
-        Asked::Drop { zone, .. } => {
+        Asked::Drop { zone, repeat, condition } => {
+            let repeat = repeat_of(key, repeat, Asked::Drop { zone, repeat: None, condition });
             let zone = see(zone)?;
             may(Verbs::DROP, "remove zones")?;
-            Task::Work { zone }
+            Task::Work { zone, repeat }
         }
-        _ => return Err(No::new(501, "this is not there yet")),
     })
+}
+
+/// A request under a key of repeats, by all that it asks for.
+fn repeat_of(key: &Key, name: Option<&str>, asked: Asked<'_>) -> Option<Repeat> {
+    let mut octets = Vec::new();
+    let name = name?;
+    Ask { key: &[], address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), asked }.write(&mut octets);
+    Some(Repeat::of(key, name, &octets))
 }
 
 /// Names of zones that are to change, or are asked about, lower-case, if the key may see all of them.

@@ -168,7 +168,8 @@ impl Controller {
         }
     }
 
-    fn pin_for_api(&self, seat: u8, name: &Name) -> Result<Pinned, NotPinned> {
+    /// A zone in the state that it has now, for who has this seat.
+    pub(super) fn pin_for_api(&self, seat: u8, name: &Name) -> Result<Pinned, NotPinned> {
         let (key, labels) = (SortKey::of(name), name.label_count());
         let client = IpAddr::V6(Ipv6Addr::from_bits(PINS_OF.to_bits() | u128::from(seat)));
         let zone = self.catalog.reader().with(|view| {

@@ -6,7 +6,7 @@
 //! drop   line -> served no more, packs and log told -> text removed -> 204
 //! ```
 //!
-//! It reads histories too, which are in files. The line is the commit: whatever is killed before it, nobody was told of the zone; whatever after it, a start goes on from there. Design: `docs/design/api.md` 4.
+//! It reads histories too, which are in files (`undo`). The line is the commit: whatever is killed before it, nobody was told of the zone; whatever after it, a start goes on from there. Design: `docs/design/api.md` 4.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -25,9 +25,10 @@ use super::Key;
 use super::inbox::{Event, Inbox, Of};
 use super::words::NO_ZONE;
 use crate::controller::{Changing, Controller};
+use crate::dynamic::repeats::{Look, Repeat};
 use crate::dynamic::{NotAltered, Queue, Told};
 use crate::made::text::{Usual, text_of};
-use crate::made::{MadeZone, Unkept};
+use crate::made::{Gone, MadeZone, Request, Unkept};
 use crate::packs::PackFolder;
 use crate::settings::MadeTerms;
 use crate::text::cannot;
@@ -56,6 +57,8 @@ pub(super) enum Job {
     Work(Work),
     /// Versions of a zone are read.
     History(Of, NameBuf),
+    /// What leads back to the one with this serial is worked out; with a pin on this seat.
+    Undo(Of, u8, NameBuf, u32),
 }
 
 /// What is to be done with a zone.
@@ -65,12 +68,22 @@ pub(super) struct Work {
     pub(super) zone: NameBuf,
     /// To make, set or drop it.
     pub(super) ask: Box<[u8]>,
+    /// By what it is known if it comes again.
+    pub(super) repeat: Option<Repeat>,
     /// Whose it is; that it may was looked at.
     pub(super) key: Arc<Key>,
     /// The keys among which that one is.
     pub(super) keys: u64,
     /// When it came.
     pub(super) since: Instant,
+}
+
+impl Work {
+    /// What is kept of it, as it is carried out. `serial`: that the zone has now, or had last.
+    fn request(&self, serial: u32) -> Option<Request> {
+        let time = crate::expiry::now();
+        self.repeat.map(|repeat| Request { repeat, serial, time })
+    }
 }
 
 /// What became of it.
@@ -99,7 +112,10 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
                         has_worked = true;
                     }
                     Job::History(of, zone) => {
-                        inbox.tell(Event::Versions(of, controller.history_for_api(&zone)))
+                        inbox.tell(Event::Versions(of, controller.history_for_api(&zone)));
+                    }
+                    Job::Undo(of, seat, zone, serial) => {
+                        inbox.tell(Event::Undo(of, controller.undo_for_api(of.ask, seat, &zone, serial)));
                     }
                 }
             }
@@ -164,12 +180,17 @@ impl Controller {
                 "zones are not made or removed now: the list of those that were cannot be read",
             ));
         }
+        if let Some(done) = self.done_before(work, &ask.asked)? {
+            return Ok(done);
+        }
         match ask.asked {
             Asked::Make { fields, sets, .. } => self.make_zone(&mut changing, folder, work, (&fields, sets)),
             Asked::Set { condition, fields, .. } => {
                 let made = self.expect_made(&work.zone)?;
                 self.expect_version(&work.zone, condition)?;
-                self.made.keep(folder, &work.zone, made.with(&fields)).map_err(unkept)?;
+                let serial = self.serial_of(&work.zone).unwrap_or_default();
+                let request = work.request(serial);
+                self.made.keep(folder, &work.zone, made.with(&fields), request).map_err(unkept)?;
                 Ok(Worked::Done)
             }
             Asked::Drop { condition, .. } => {
@@ -185,6 +206,21 @@ impl Controller {
                 self.drop_zone(&mut changing, folder, work, &made)
             }
             _ => Err(said(422, "this is nothing that is done")),
+        }
+    }
+
+    /// What is said of a request that was carried out before: what was said of it then, whatever became of the zone. `None`: it is new.
+    fn done_before(&self, work: &Work, asked: &Asked<'_>) -> Result<Option<Worked>, NotAltered> {
+        let Some(repeat) = &work.repeat else { return Ok(None) };
+        match (self.made.look(repeat, crate::expiry::now()), asked) {
+            // One is carried out after the other.
+            (Look::New | Look::UnderWay, _) => Ok(None),
+            (Look::Other, _) => Err(NotAltered::OtherRequest),
+            (Look::Done(zones), Asked::Make { fields, .. }) => {
+                let serial = zones.first().map_or(0, |(_, (_, serial))| *serial);
+                Ok(Some(Worked::Made(serial, MadeZone::new(fields, work.key.name()))))
+            }
+            (Look::Done(_), _) => Ok(Some(Worked::Done)),
         }
     }
 
@@ -264,7 +300,7 @@ impl Controller {
             let _ = fs::remove_file(&path);
             return Err(NotAltered::NotNow);
         };
-        if let Err(why) = self.made.keep(folder, zone, made.clone()) {
+        if let Err(why) = self.made.keep(folder, zone, made.clone(), work.request(serial)) {
             self.give_up_made(read);
             if why == Unkept::NotNow {
                 let _ = fs::remove_file(&path);
@@ -324,7 +360,8 @@ impl Controller {
     ) -> Result<Worked, NotAltered> {
         let zone = &work.zone;
         let serial = self.serial_of(zone).or_else(|| self.made.floor(zone)).unwrap_or_default();
-        self.made.strike(folder, zone, serial, crate::expiry::now()).map_err(unkept)?;
+        let gone = Gone { serial, time: crate::expiry::now() };
+        self.made.strike(folder, zone, gone, work.request(serial)).map_err(unkept)?;
         let is_told = self.leave_made(changing, zone);
         if let Some(path) = self.made_text(zone) {
             // What stays is removed by the next start.

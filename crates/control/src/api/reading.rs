@@ -36,14 +36,9 @@ pub(super) struct Reading {
     zone: PinnedZone,
     wanted: Wanted,
     with_dnssec: bool,
-    /// The number of the ask.
-    ask: u32,
     crawl: Crawl,
     is_crawled: bool,
-    /// Frames that are ready.
-    ready: VecDeque<Vec<u8>>,
-    /// What is being put together.
-    sets: SetsBuf,
+    frames: Frames,
 }
 
 /// What comes next.
@@ -74,15 +69,11 @@ impl Reading {
             zone,
             wanted,
             with_dnssec,
-            ask,
             crawl: Crawl::default(),
             is_crawled: false,
-            ready: VecDeque::new(),
-            sets: SetsBuf::default(),
+            frames: Frames::new(ask),
         };
-        let mut octets = Vec::new();
-        row.write(&mut octets);
-        reading.ready.extend(rows_frame(ask, &octets));
+        reading.frames.row(&row);
         if reading.begin().is_err() {
             return Err(reading.zone);
         }
@@ -106,7 +97,7 @@ impl Reading {
                     // Its signatures come in their turn.
                     self.gather(&view, view.apex(), (&soa, false), &mut found)?;
                 }
-                self.put_all(found);
+                self.frames.put_all(found);
                 self.wanted = Wanted::All;
             }
             Wanted::Owner(owner, wanted) => {
@@ -120,7 +111,7 @@ impl Reading {
                         }
                     }
                 }
-                self.put_all(found);
+                self.frames.put_all(found);
                 self.is_crawled = true;
             }
         }
@@ -129,30 +120,25 @@ impl Reading {
 
     /// Goes on. What was read of a zone whose pack was written into meanwhile is not told.
     pub(super) fn next(&mut self) -> Next {
-        if let Some(frame) = self.ready.pop_front() {
+        if let Some(frame) = self.frames.ready.pop_front() {
             return Next::Piece(frame);
         }
         if !self.is_crawled {
             return match self.crawl_on() {
                 Ok(()) if self.zone.view().is_some() => {
-                    self.ready.pop_front().map_or(Next::Later, Next::Piece)
+                    self.frames.ready.pop_front().map_or(Next::Later, Next::Piece)
                 }
                 _ => Next::Cut,
             };
         }
-        match std::mem::take(&mut self.sets) {
-            sets if sets.octets() == 0 => Next::End,
-            mut sets => {
-                sets.end();
-                sets_frame(self.ask, &sets).map_or(Next::Cut, Next::Piece)
-            }
-        }
+        self.frames.finish();
+        self.frames.ready.pop_front().map_or(Next::End, Next::Piece)
     }
 
     fn crawl_on(&mut self) -> Result<(), Damaged> {
         let mut labels = [0; NAME_OCTETS_MAX];
         for _ in 0..SETS_A_PIECE {
-            if !self.ready.is_empty() {
+            if !self.frames.ready.is_empty() {
                 return Ok(());
             }
             let mut found = Vec::new();
@@ -174,7 +160,7 @@ impl Reading {
                 }
                 self.crawl = crawl;
             }
-            self.put_all(found);
+            self.frames.put_all(found);
         }
         Ok(())
     }
@@ -197,22 +183,45 @@ impl Reading {
         }
         Ok(())
     }
+}
 
-    fn put_all(&mut self, found: Vec<Found>) {
+/// A row and RRsets on their way into frames: what has no room in one goes on in the next.
+pub(super) struct Frames {
+    /// The number of the ask.
+    ask: u32,
+    /// Those that are whole.
+    pub(super) ready: VecDeque<Vec<u8>>,
+    /// What is being put together.
+    sets: SetsBuf,
+}
+
+impl Frames {
+    pub(super) fn new(ask: u32) -> Frames {
+        Frames { ask, ready: VecDeque::new(), sets: SetsBuf::default() }
+    }
+
+    /// Adds the row, before all RRsets.
+    pub(super) fn row(&mut self, row: &Row<'_>) {
+        let mut octets = Vec::new();
+        row.write(&mut octets);
+        self.ready.extend(rows_frame(self.ask, &octets));
+    }
+
+    pub(super) fn put_all(&mut self, found: Vec<Found>) {
         for set in found {
             self.put(&set);
         }
     }
 
-    /// Puts an RRset to the others; what has no room in one piece goes on in the next.
+    /// Adds an RRset; one without records is deleted.
     fn put(&mut self, set: &Found) {
         let (mut what, mut is_open) = (What::Replace, false);
+        if set.rdatas.is_empty() {
+            self.make_room(set.owner.octets().len() + SET_HEAD_OCTETS);
+            self.sets.begin(&set.owner, set.rtype, What::Delete, 0);
+        }
         for rdata in &set.rdatas {
-            let needed = set.owner.octets().len() + SET_HEAD_OCTETS + rdata.len();
-            if self.sets.octets() > 0 && self.sets.octets() + needed > PIECE_OCTETS {
-                let mut sets = std::mem::take(&mut self.sets);
-                sets.end();
-                self.ready.extend(sets_frame(self.ask, &sets));
+            if self.make_room(set.owner.octets().len() + SET_HEAD_OCTETS + rdata.len()) {
                 is_open = false;
             }
             if !is_open {
@@ -223,17 +232,35 @@ impl Reading {
         }
         self.sets.end();
     }
+
+    /// Sees to it that there is room for so many octets; says whether a frame had to end.
+    fn make_room(&mut self, octets: usize) -> bool {
+        let is_full = self.sets.octets() > 0 && self.sets.octets() + octets > PIECE_OCTETS;
+        if is_full {
+            self.finish();
+        }
+        is_full
+    }
+
+    /// Ends the frame that has begun, if there is one.
+    pub(super) fn finish(&mut self) {
+        let mut sets = std::mem::take(&mut self.sets);
+        sets.end();
+        if sets.octets() > 0 {
+            self.ready.extend(sets_frame(self.ask, &sets));
+        }
+    }
 }
 
 /// Octets around the owner and the first record of a set.
 const SET_HEAD_OCTETS: usize = 2 + 1 + 4 + 2 + 2;
 
 /// An RRset that is told.
-struct Found {
-    owner: NameBuf,
-    rtype: u16,
-    ttl: u32,
-    rdatas: Vec<Vec<u8>>,
+pub(super) struct Found {
+    pub(super) owner: NameBuf,
+    pub(super) rtype: u16,
+    pub(super) ttl: u32,
+    pub(super) rdatas: Vec<Vec<u8>>,
 }
 
 fn gather_signatures(owner: &Name, rrset: &RRset<'_>, found: &mut Vec<Found>) {
@@ -298,7 +325,7 @@ const _: () = assert!(PIECE_OCTETS <= REST_OCTETS_MAX);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use api::frame::Frame;
     use std::net::{IpAddr, Ipv6Addr};
@@ -307,8 +334,8 @@ mod tests {
     use zone::contents::SourcePosition;
     use zone::{Catalog, ContentsBuilder, Pack, PackBuilder, TextStamp};
 
-    /// A catalog with the zone of this text.
-    fn catalog(text: &str) -> Catalog {
+    /// A catalog with the zone `x.` of this text.
+    pub(in crate::api) fn catalog(text: &str) -> Catalog {
         let apex: NameBuf = "x.".parse().unwrap();
         let mut builder = ContentsBuilder::new(&apex);
         for record in zonefile::records(text, &apex).unwrap() {

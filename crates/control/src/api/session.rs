@@ -331,7 +331,7 @@ impl Session {
             return self.refuse(around, number, &full());
         }
         let of = Of { session: self.number, ask: number };
-        let is_read = matches!(task, Task::Read { .. } | Task::List { .. });
+        let is_read = matches!(task, Task::Read { .. } | Task::List { .. } | Task::Undo { .. });
         let seat = if is_read && self.has_seat(&key) { self.seat() } else { None };
         if is_read && seat.is_none() {
             return self.refuse(around, number, &full());
@@ -380,12 +380,18 @@ impl Session {
                     self.refuse(around, number, &not_now());
                 }
             }
+            Task::Undo { zone, serial } => {
+                let job = seat.map(|seat| Job::Undo(of, seat, zone, serial));
+                if job.is_some_and(|job| around.works.push(job, 0).is_err()) {
+                    self.refuse(around, number, &not_now());
+                }
+            }
             Task::Numbers => self.look(around, number, Look::Numbers(of)),
             Task::Explain(questions) => self.look(around, number, Look::Explain(of, questions)),
             Task::Act { zone, act } => self.look(around, number, Look::Act(of, keys.number, zone, act)),
-            Task::Work { zone } => {
+            Task::Work { zone, repeat } => {
                 let ask = entry.change(&[zone.clone()].into(), ask, false, attempts);
-                let work = Work { of, zone, ask, key, keys: keys.number, since: entry.since };
+                let work = Work { of, zone, ask, repeat, key, keys: keys.number, since: entry.since };
                 if around.works.push(Job::Work(work), 0).is_err() {
                     self.refuse(around, number, &not_now());
                 }

@@ -12,8 +12,8 @@ use zone::change::Condenser;
 
 use super::history::change_of;
 
-/// Octets of versions that are read for one answer: other transfers wait meanwhile, some hundred milliseconds.
-const READ_OCTETS_MAX: u64 = 32 << 20;
+/// Octets of versions that are read for one answer: others wait meanwhile, some hundred milliseconds.
+pub(super) const READ_OCTETS_MAX: u64 = 32 << 20;
 /// Octets that differ, at any time while versions are read: with what each record takes beside, some 32 MiB.
 const OCTETS_MAX: usize = 8 << 20;
 /// Octets of all condensed differences that are being sent: as much as may wait for the historian.

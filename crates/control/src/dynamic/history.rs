@@ -23,11 +23,12 @@ use sync::Mutex;
 use transfer::outgoing::{Changes, History as Known, HistoryLost};
 use wire::Name;
 use zone::catalog::PinnedZone;
+use zone::change::{Condenser, NotCondensed};
 use zone::difference::{NoDifference, difference};
 use zone::{Change, Pack, Records, ZoneView};
 
 use super::changer::wall;
-use super::condensed::Condensing;
+use super::condensed::{Condensing, READ_OCTETS_MAX};
 use super::group::entry;
 use crate::command::Count;
 use crate::controller::Controller;
@@ -126,6 +127,34 @@ impl Historian {
         let Some(history) = &self.history else { return Ok(Vec::new()) };
         let versions = history.all(zone, to)?;
         Ok(versions.iter().flat_map(Versions::list).collect())
+    }
+
+    /// What led from one version of a zone to another, as one change of so many octets at most. May wait for the disk.
+    pub(crate) fn between(
+        &self,
+        zone: &Name,
+        (from, to): (u32, u32),
+        octets_max: usize,
+    ) -> Result<Change, NotKnown> {
+        let unreadable = |error: io::Error| {
+            tracing::warn!(%zone, %error, "zone {zone}: its history cannot be read: {error}");
+            NotKnown::Unreadable
+        };
+        let history = self.history.as_ref().ok_or(NotKnown::Version)?;
+        let mut versions = history.since(zone, from, to).map_err(unreadable)?.ok_or(NotKnown::Version)?;
+        if versions.octets() > READ_OCTETS_MAX {
+            return Err(NotKnown::TooLong);
+        }
+        let why = |not: NotCondensed| match not {
+            NotCondensed::TooLong => NotKnown::TooLong,
+            NotCondensed::Broken => NotKnown::Unreadable,
+        };
+        let mut condenser = Condenser::new(octets_max);
+        while let Some(difference) = versions.next() {
+            let change = change_of(difference.map_err(unreadable)?).ok_or(NotKnown::Unreadable)?;
+            condenser.add(&change).map_err(why)?;
+        }
+        condenser.into_change().map_err(why)
     }
 
     /// Whether there is a history at all.
@@ -299,6 +328,17 @@ impl Historian {
             let _ = thread.join();
         }
     }
+}
+
+/// Why it is not known what led from one version to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotKnown {
+    /// Of the first version nothing is known.
+    Version,
+    /// It is more than is looked at.
+    TooLong,
+    /// It cannot be read.
+    Unreadable,
 }
 
 /// Says what went wrong, now and then.

@@ -4,7 +4,7 @@
 //! API key, key of repeats --> request, its zones with their serials        in memory; in the log kind 8, a record a zone, in the group of the change
 //! ```
 //!
-//! So a change is durable with what is known of it, or neither is. Bounded by records, as a request may have many zones: who has most loses its oldest. A day old, one is
+//! So a change is durable with what is known of it, or neither is. Of zones that are made, set and removed there is a table of the same kind beside the list of these (`made`). Bounded by records, as a request may have many zones: who has most loses its oldest. A day old, one is
 //! nobody's any more: clients repeat within minutes. Design: `docs/design/api.md` 7.
 
 use std::collections::{BTreeMap, HashMap};
@@ -51,6 +51,16 @@ impl Repeat {
         Repeat { key: hash(&key.hash), name: hash(name.as_bytes()), request: hash(request) }
     }
 
+    /// Its three hashes: of the key of the API, of its key of repeats, of what is asked for.
+    pub(crate) fn hashes(&self) -> [[u8; ASKED_HASH_OCTETS]; 3] {
+        [self.key, self.name, self.request]
+    }
+
+    /// The one that [`Repeat::hashes`] are of.
+    pub(crate) fn from_hashes([key, name, request]: [[u8; ASKED_HASH_OCTETS]; 3]) -> Repeat {
+        Repeat { key, name, request }
+    }
+
     fn id(&self) -> Id {
         (self.key, self.name)
     }
@@ -71,7 +81,7 @@ const STATUS: u16 = 204;
 type Id = (Hash, Hash);
 
 /// Zones of a request, with their serials before and after it.
-pub(super) type Zones = Vec<(NameBuf, (u32, u32))>;
+pub(crate) type Zones = Vec<(NameBuf, (u32, u32))>;
 
 /// A request that is done.
 #[derive(Clone, Debug)]
@@ -93,7 +103,7 @@ impl Known {
 
 /// What is known of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     /// Nothing.
     New,
     /// It waits for the disk.
@@ -106,7 +116,7 @@ pub(super) enum Look {
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Repeats {
+pub(crate) struct Repeats {
     known: HashMap<Id, Known>,
     /// By API key: records of its requests, and these in their order.
     keys: HashMap<Hash, (usize, BTreeMap<u64, Hash>)>,
@@ -117,7 +127,7 @@ pub(super) struct Repeats {
 
 impl Repeats {
     /// What is known of a request. `now`: seconds since 1970.
-    pub(super) fn look(&self, repeat: &Repeat, now: u64) -> Look {
+    pub(crate) fn look(&self, repeat: &Repeat, now: u64) -> Look {
         if let Some(request) = self.under_way.get(&repeat.id()) {
             return if *request == repeat.request { Look::UnderWay } else { Look::Other };
         }
@@ -139,7 +149,7 @@ impl Repeats {
     }
 
     /// It is done.
-    pub(super) fn done(&mut self, repeat: &Repeat, zones: Zones, now: u64) {
+    pub(crate) fn done(&mut self, repeat: &Repeat, zones: Zones, now: u64) {
         self.under_way.remove(&repeat.id());
         let wanted = zones.len();
         self.insert(repeat.id(), Known { request: repeat.request, time: now, number: 0, zones, wanted });
@@ -182,20 +192,36 @@ impl Repeats {
         self.known.is_empty()
     }
 
-    /// Records of all that are young, in their order, for a checkpoint. The others are forgotten.
-    pub(super) fn entries(&mut self, now: u64) -> Vec<Entry> {
+    /// How many are known.
+    pub(crate) fn count(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Forgets those that are nobody's any more.
+    pub(crate) fn forget_old(&mut self, now: u64) {
         let old: Vec<Id> =
             self.known.iter().filter(|(_, known)| !known.is_young(now)).map(|(id, _)| *id).collect();
         old.iter().for_each(|id| self.remove(id));
+    }
+
+    /// All that are known, in their order, each with its zones and when it was done.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Repeat, &Zones, u64)> {
         let mut all: Vec<(&Id, &Known)> = self.known.iter().collect();
         all.sort_by_key(|(_, known)| known.number);
-        let of = |(id, known): (&Id, &Known)| {
-            let repeat = Repeat { key: id.0, name: id.1, request: known.request };
-            let (count, time) = (known.zones.len(), known.time);
-            let of_zone = |(zone, serials): &(NameBuf, (u32, u32))| repeat.entry(zone, *serials, count, time);
-            known.zones.iter().filter_map(of_zone).collect::<Vec<Entry>>()
+        all.into_iter().map(|(id, known)| {
+            (Repeat { key: id.0, name: id.1, request: known.request }, &known.zones, known.time)
+        })
+    }
+
+    /// Records of all that are young, in their order, for a checkpoint. The others are forgotten.
+    pub(super) fn entries(&mut self, now: u64) -> Vec<Entry> {
+        self.forget_old(now);
+        let of = |(repeat, zones, time): (Repeat, &Zones, u64)| {
+            let of_zone =
+                |(zone, serials): &(NameBuf, (u32, u32))| repeat.entry(zone, *serials, zones.len(), time);
+            zones.iter().filter_map(of_zone).collect::<Vec<Entry>>()
         };
-        all.into_iter().flat_map(of).collect()
+        self.iter().flat_map(of).collect()
     }
 }
 

@@ -16,7 +16,7 @@ const TEMPORARY: &str = ".made.tmp";
 const OLD_LINES_MIN: usize = 1_024;
 /// Octets of lines that are put together before they are written.
 const BUFFER_OCTETS: usize = 1 << 16;
-/// Octets of a line: a name with each octet escaped, and four texts of forty, each octet as three.
+/// Octets of a line: a name with each octet escaped, four texts of forty, each octet as three, and a request.
 const LINE_OCTETS_MAX: u64 = 4_096;
 
 /// What could not be written, in words.

@@ -1,9 +1,12 @@
 //! Lines of the file `made`: a zone or the end of one, each with a sum of its own.
 //!
 //! ```text
-//! + ZONE KIND SOA-EDIT-API SOA-EDIT ACCOUNT API-RECTIFY BY SUM     a zone is made
-//! = ZONE ... SUM                                                   the same, with other fields
-//! - ZONE SERIAL TIME SUM                                           it is gone
+//! + ZONE KIND SOA-EDIT-API SOA-EDIT ACCOUNT API-RECTIFY BY [REQUEST] SUM     a zone is made
+//! = ZONE ... SUM                                                             the same, with other fields
+//! - ZONE SERIAL TIME [REQUEST] SUM                                           it is gone
+//! ? ZONE REQUEST SUM                                                         by what this was done, where its line is written no more
+//!
+//! REQUEST   KEY:REPEAT:REQUEST:SERIAL:TIME                                   where it had a key of repeats; hashes in hexadecimal digits
 //! ```
 //!
 //! Texts are in single quotes, so that an empty one is there, and have `%XX` for all octets but letters, digits and some signs. Sums are of all that stands before them.
@@ -14,7 +17,8 @@ use api::frame::Kind;
 use wire::NameBuf;
 use zone::section::checksum;
 
-use super::{Gone, MadeZone};
+use super::{Gone, MadeZone, Request};
+use crate::dynamic::repeats::Repeat;
 
 /// The first line of a file.
 pub(super) const HEAD: &str = "zonda made 1\n";
@@ -23,18 +27,21 @@ pub(super) const HEAD: &str = "zonda made 1\n";
 pub(super) const MADE: char = '+';
 pub(super) const SET: char = '=';
 const GONE: char = '-';
+const DONE: char = '?';
 
 /// What a line says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// There is such a zone from here on.
-    Zone(NameBuf, MadeZone),
+    Zone(NameBuf, MadeZone, Option<Request>),
     /// There is not.
-    Gone(NameBuf, Gone),
+    Gone(NameBuf, Gone, Option<Request>),
+    /// This was carried out before.
+    Done(NameBuf, Request),
 }
 
 /// The line of a zone, with its end.
-pub(super) fn of_zone(mark: char, name: &NameBuf, zone: &MadeZone) -> String {
+pub(super) fn of_zone(mark: char, name: &NameBuf, zone: &MadeZone, request: Option<&Request>) -> String {
     let kind = match zone.kind {
         Kind::Native => "Native",
         Kind::Master => "Master",
@@ -45,12 +52,31 @@ pub(super) fn of_zone(mark: char, name: &NameBuf, zone: &MadeZone) -> String {
         .for_each(|text| put_text(text, &mut line));
     line.push_str(if zone.api_rectify { " rectify" } else { " plain" });
     put_text(&zone.by, &mut line);
+    put_request(request, &mut line);
     ended(line)
 }
 
 /// The line of one that is gone.
-pub(super) fn of_gone(name: &NameBuf, Gone { serial, time }: Gone) -> String {
-    ended(format!("{GONE} {name} {serial} {time}"))
+pub(super) fn of_gone(name: &NameBuf, Gone { serial, time }: Gone, request: Option<&Request>) -> String {
+    let mut line = format!("{GONE} {name} {serial} {time}");
+    put_request(request, &mut line);
+    ended(line)
+}
+
+/// The line of what was carried out.
+pub(super) fn of_request(name: &NameBuf, request: &Request) -> String {
+    let mut line = format!("{DONE} {name}");
+    put_request(Some(request), &mut line);
+    ended(line)
+}
+
+fn put_request(request: Option<&Request>, line: &mut String) {
+    let Some(Request { repeat, serial, time }) = request else { return };
+    line.push(' ');
+    for hash in repeat.hashes() {
+        let _ = write!(line, "{:032x}:", u128::from_be_bytes(hash));
+    }
+    let _ = write!(line, "{serial}:{time}");
 }
 
 fn ended(mut line: String) -> String {
@@ -76,7 +102,7 @@ pub(super) fn read(line: &str) -> Option<Line> {
     (u64::from_str_radix(sum, 16).ok()? == checksum(said.as_bytes())).then_some(())?;
     let fields: Vec<&str> = said.split(' ').collect();
     match fields[..] {
-        ["+" | "=", name, kind, soa_edit_api, soa_edit, account, rectify, by] => {
+        ["+" | "=", name, kind, soa_edit_api, soa_edit, account, rectify, by, ref rest @ ..] => {
             let kind = match kind {
                 "Native" => Kind::Native,
                 "Master" => Kind::Master,
@@ -90,14 +116,32 @@ pub(super) fn read(line: &str) -> Option<Line> {
                 api_rectify: rectify == "rectify",
                 by: text(by)?,
             };
-            Some(Line::Zone(self::name(name)?, zone))
+            Some(Line::Zone(self::name(name)?, zone, one_or_none(rest)?))
         }
-        ["-", name, serial, time] => {
+        ["-", name, serial, time, ref rest @ ..] => {
             let gone = Gone { serial: serial.parse().ok()?, time: time.parse().ok()? };
-            Some(Line::Gone(self::name(name)?, gone))
+            Some(Line::Gone(self::name(name)?, gone, one_or_none(rest)?))
         }
+        ["?", name, text] => Some(Line::Done(self::name(name)?, request(text)?)),
         _ => None,
     }
+}
+
+/// The request of a line that has one or not.
+fn one_or_none(fields: &[&str]) -> Option<Option<Request>> {
+    match fields {
+        [] => Some(None),
+        [text] => request(text).map(Some),
+        _ => None,
+    }
+}
+
+fn request(text: &str) -> Option<Request> {
+    let fields: Vec<&str> = text.split(':').collect();
+    let [key, name, request, serial, time] = fields[..] else { return None };
+    let hash = |digits| u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes);
+    let repeat = Repeat::from_hashes([hash(key)?, hash(name)?, hash(request)?]);
+    Some(Request { repeat, serial: serial.parse().ok()?, time: time.parse().ok()? })
 }
 
 fn name(text: &str) -> Option<NameBuf> {
@@ -132,25 +176,37 @@ mod tests {
         }
     }
 
+    fn request() -> Request {
+        let repeat = Repeat::from_hashes([[0; 16], [0xff; 16], *b"of what is asked"]);
+        Request { repeat, serial: 7, time: 1_795_305_601 }
+    }
+
     #[test]
     fn there_and_back() {
         // Names may have blanks and quotes, which are escaped as in zone files.
         for text in ["example.com.", ".", r"a\032b\'\%.x.", r"\255.x."] {
             let name: NameBuf = text.parse().unwrap();
             for account in ["", "a b", "100 %", "'", "größe", "-"] {
-                let line = of_zone(MADE, &name, &zone(account));
-                let read = read(line.strip_suffix('\n').unwrap());
-                assert_eq!(read, Some(Line::Zone(name.clone(), zone(account))), "{line}");
+                for request in [None, Some(request())] {
+                    let line = of_zone(MADE, &name, &zone(account), request.as_ref());
+                    let read = read(line.strip_suffix('\n').unwrap());
+                    assert_eq!(read, Some(Line::Zone(name.clone(), zone(account), request)), "{line}");
+                }
             }
             let gone = Gone { serial: u32::MAX, time: 1_795_305_601 };
-            assert_eq!(read(of_gone(&name, gone).trim_end()), Some(Line::Gone(name, gone)));
+            for request in [None, Some(request())] {
+                let line = of_gone(&name, gone, request.as_ref());
+                assert_eq!(read(line.trim_end()), Some(Line::Gone(name.clone(), gone, request)));
+            }
+            let line = of_request(&name, &request());
+            assert_eq!(read(line.trim_end()), Some(Line::Done(name, request())));
         }
     }
 
     /// Whatever is changed in a line, it is none any more.
     #[test]
     fn damage_is_seen() {
-        let line = of_zone(SET, &"example.com.".parse().unwrap(), &zone("ours"));
+        let line = of_zone(SET, &"example.com.".parse().unwrap(), &zone("ours"), Some(&request()));
         let line = line.trim_end();
         for at in 0..line.len() {
             let mut octets = line.as_bytes().to_vec();

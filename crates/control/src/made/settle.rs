@@ -138,11 +138,16 @@ impl List {
     pub(super) fn read(folder: &PackFolder) -> (List, MadeFile) {
         let mut list = List::default();
         let read = MadeFile::read(folder.path(), |line| match line {
-            Line::Zone(name, zone) => drop(list.zones.insert(name, zone)),
-            Line::Gone(name, serial) => {
-                list.zones.remove(&name);
-                list.gone.insert(name, serial);
+            Line::Zone(name, zone, request) => {
+                list.note(&name, request);
+                list.zones.insert(name, zone);
             }
+            Line::Gone(name, gone, request) => {
+                list.note(&name, request);
+                list.zones.remove(&name);
+                list.gone.insert(name, gone);
+            }
+            Line::Done(name, request) => list.note(&name, Some(request)),
         });
         let file = match read {
             Ok(file) if file.is_missing && texts_in(folder).next().is_some() => {

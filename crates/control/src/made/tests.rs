@@ -42,19 +42,44 @@ fn what_is_kept_is_there_after_a_start() {
     let path = scratch.path();
     let made = Made::new();
     for text in ["a.test.", "B.test.", "c.test."] {
-        made.keep(&folder(path), &name(text), zone("")).unwrap();
+        made.keep(&folder(path), &name(text), zone(""), None).unwrap();
     }
-    made.keep(&folder(path), &name("a.test."), zone("ours")).unwrap();
-    made.strike(&folder(path), &name("b.TEST."), 7, crate::expiry::now()).unwrap();
+    made.keep(&folder(path), &name("a.test."), zone("ours"), None).unwrap();
+    made.strike(&folder(path), &name("b.TEST."), Gone { serial: 7, time: crate::expiry::now() }, None)
+        .unwrap();
     let list = read(path);
     assert!(list.is_read && list.problem.is_none());
     assert_eq!(list.zones.len(), 2);
     assert_eq!(list.zones[&name("a.test.")], zone("ours"));
     assert_eq!(list.gone[&name("b.test.")].serial, 7);
     // One that comes again is there again.
-    made.keep(&folder(path), &name("b.test."), zone("")).unwrap();
+    made.keep(&folder(path), &name("b.test."), zone(""), None).unwrap();
     assert_eq!((made.count(), made.floor(&name("b.test."))), (3, Some(7)));
     assert_eq!(read(path).zones.len(), 3);
+}
+
+/// So with by what it was done: as long as it may be asked for again, also where the file was written anew.
+#[test]
+fn requests_stay_known_for_a_day() {
+    const DAY: u64 = 86_400;
+    let (scratch, now) = (tempfile::tempdir().unwrap(), crate::expiry::now());
+    let (path, made) = (scratch.path(), Made::new());
+    let repeat = |number: u8| Repeat::from_hashes([[1; 16], [number; 16], [number; 16]]);
+    let request = |number, time| Some(Request { repeat: repeat(number), serial: number.into(), time });
+    made.keep(&folder(path), &name("A.test."), zone(""), request(1, now)).unwrap();
+    made.keep(&folder(path), &name("b.test."), zone(""), request(2, now - DAY)).unwrap();
+    let gone = Gone { serial: 5, time: now };
+    made.strike(&folder(path), &name("a.test."), gone, request(3, now)).unwrap();
+    let of = |number: u32| Look::Done(vec![(name("a.test."), (number, number))]);
+    let expect =
+        |look: &dyn Fn(u8) -> Look| assert_eq!([look(1), look(2), look(3)], [of(1), Look::New, of(3)]);
+    expect(&|number| made.look(&repeat(number), now));
+    expect(&|number| read(path).requests.look(&repeat(number), now));
+    let mut writing = made.writing.lock();
+    made.write_anew(&mut writing, &folder(path)).unwrap();
+    expect(&|number| read(path).requests.look(&repeat(number), now));
+    let list = read(path);
+    assert_eq!((list.zones.len(), list.gone.len(), list.requests.count()), (1, 1, 2));
 }
 
 /// Half a line is of nobody who was told, wherever it was cut off; what was told before it is there.
@@ -63,9 +88,9 @@ fn half_a_line_is_none() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path();
     let made = Made::new();
-    made.keep(&folder(path), &name("a.test."), zone("")).unwrap();
+    made.keep(&folder(path), &name("a.test."), zone(""), None).unwrap();
     let whole = fs::read(path.join("made")).unwrap();
-    made.keep(&folder(path), &name("b.test."), zone("")).unwrap();
+    made.keep(&folder(path), &name("b.test."), zone(""), None).unwrap();
     let both = fs::read(path.join("made")).unwrap();
     for length in whole.len()..both.len() {
         fs::write(path.join("made"), &both[..length]).unwrap();
@@ -73,7 +98,7 @@ fn half_a_line_is_none() {
         assert!(list.problem.is_none() && list.zones.len() == 1, "{length}");
         // The next line stands behind the last whole one.
         let again = started(path);
-        again.keep(&folder(path), &name("c.test."), zone("")).unwrap();
+        again.keep(&folder(path), &name("c.test."), zone(""), None).unwrap();
         let zones = read(path).zones;
         assert!(zones.len() == 2 && zones.contains_key(&name("c.test.")), "{length}");
     }
@@ -81,7 +106,7 @@ fn half_a_line_is_none() {
     for length in 0..line::HEAD.len() {
         fs::write(path.join("made"), &line::HEAD[..length]).unwrap();
         let again = started(path);
-        again.keep(&folder(path), &name("c.test."), zone("")).unwrap();
+        again.keep(&folder(path), &name("c.test."), zone(""), None).unwrap();
         assert_eq!(read(path).zones.len(), 1, "{length}");
     }
 }
@@ -93,7 +118,7 @@ fn damage_is_left_as_it_is() {
     let path = scratch.path();
     let made = Made::new();
     for text in ["a.test.", "b.test.", "c.test."] {
-        made.keep(&folder(path), &name(text), zone("")).unwrap();
+        made.keep(&folder(path), &name(text), zone(""), None).unwrap();
     }
     let text = fs::read_to_string(path.join("made")).unwrap();
     for damaged in [text.replace("b.test", "x.test"), text.replace("made 1", "made 2"), "other\n".to_owned()]
@@ -115,7 +140,7 @@ fn the_file_stays_short() {
     let folder = folder(scratch.path());
     let made = Made::new();
     for number in 0..2_500 {
-        made.keep(&folder, &name("a.test."), zone(&number.to_string())).unwrap();
+        made.keep(&folder, &name("a.test."), zone(&number.to_string()), None).unwrap();
     }
     let text = fs::read_to_string(scratch.path().join("made")).unwrap();
     assert!(text.lines().count() < 1_100, "{}", text.lines().count());
@@ -130,12 +155,12 @@ fn what_cannot_be_written_is_not_kept() {
     let folder = folder(scratch.path());
     let made = Made::new();
     fs::create_dir(scratch.path().join("made")).unwrap();
-    let kept = made.keep(&folder, &name("a.test."), zone(""));
+    let kept = made.keep(&folder, &name("a.test."), zone(""), None);
     // A folder can be neither written nor replaced, so that nobody knows.
     assert_eq!((kept, made.count()), (Err(Unkept::Unknown), 0));
     assert!(!made.problems().is_empty());
     fs::remove_dir(scratch.path().join("made")).unwrap();
-    made.keep(&folder, &name("a.test."), zone("")).unwrap();
+    made.keep(&folder, &name("a.test."), zone(""), None).unwrap();
     assert!(made.problems().is_empty());
 }
 
@@ -145,7 +170,7 @@ fn nobody_waits_for_the_disk() {
     let scratch = tempfile::tempdir().unwrap();
     let made = Made::new();
     let own = name("a.test.");
-    made.keep(&folder(scratch.path()), &own, zone("")).unwrap();
+    made.keep(&folder(scratch.path()), &own, zone(""), None).unwrap();
     let _writing = made.writing.lock();
     // Who waited here would wait for ever.
     assert!(made.has(&own) && made.of(&own).is_some() && made.serial_style(&own).is_some());
@@ -189,9 +214,9 @@ fn what_was_before_stays_known() {
     let folder = folder(scratch.path());
     let made = Made::new();
     let (own, now) = (name("a.test."), crate::expiry::now());
-    made.keep(&folder, &own, zone("")).unwrap();
-    made.strike(&folder, &own, 57, now).unwrap();
-    made.keep(&folder, &own, zone("again")).unwrap();
+    made.keep(&folder, &own, zone(""), None).unwrap();
+    made.strike(&folder, &own, Gone { serial: 57, time: now }, None).unwrap();
+    made.keep(&folder, &own, zone("again"), None).unwrap();
     assert_eq!(made.floor(&own), Some(57));
     // So it is in a file that was written anew.
     made.write_anew(&mut made.writing.lock(), &folder).unwrap();
@@ -213,7 +238,7 @@ fn wanted_by(scratch: &Path, made: &[&str], more: &str) -> (Settled, Result<(), 
     let packs = scratch.join("packs");
     let kept = Made::new();
     for text in made {
-        kept.keep(&folder(&packs), &name(text), zone("")).unwrap();
+        kept.keep(&folder(&packs), &name(text), zone(""), None).unwrap();
     }
     let text = format!("[server]\npack-directory = \"packs\"\n{more}");
     let settings = Settings::parse(&scratch.join("zonda.toml"), &text).unwrap();
@@ -278,7 +303,7 @@ fn without_a_template_nothing_of_them_changes() {
 fn texts_of_nobody_are_removed() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path();
-    Made::new().keep(&folder(path), &name("a.test."), zone("")).unwrap();
+    Made::new().keep(&folder(path), &name("a.test."), zone(""), None).unwrap();
     fs::create_dir(path.join(TEXTS)).unwrap();
     for file in ["a.test.zone", "b.test.zone", ".new", "README"] {
         fs::write(path.join(TEXTS).join(file), "").unwrap();
@@ -328,7 +353,7 @@ fn a_head_that_could_not_be_written() {
     fs::remove_dir(scratch.path().join("made")).unwrap();
     fs::write(scratch.path().join("made"), &line::HEAD[..5]).unwrap();
     made.begin(&folder).unwrap();
-    made.keep(&folder, &name("a.test."), zone("")).unwrap();
+    made.keep(&folder, &name("a.test."), zone(""), None).unwrap();
     drop(folder);
     assert_eq!(read(scratch.path()).zones.len(), 1);
 }

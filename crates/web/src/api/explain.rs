@@ -19,7 +19,8 @@ pub(super) async fn post<B>(from: &Asker<'_>, headers: &HeaderMap, body: B) -> R
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    head::expect_no_repeat(headers)?;
+    // Nothing is done, however often it is asked for.
+    head::repeat(headers)?;
     let (body, mut room) = take(from, headers, body).await?;
     let zones = sets_of(from, &body, read::explain).await?;
     drop(body);

@@ -24,9 +24,6 @@ pub(super) fn read<'h, B>(
         return Err(Refusal::new(411, "expected Content-Length alone").and_end());
     }
     let asked = Request::of(request.method().as_str(), uri.path(), uri.query().unwrap_or_default())?;
-    if let Some(words) = not_built(&asked) {
-        return Err(Refusal::new(501, words).and_end());
-    }
     // Nothing is unpacked: a few octets can be any number then.
     let is_plain = |value: &[u8]| value.is_empty() || value.eq_ignore_ascii_case(b"identity");
     if headers.get_all(CONTENT_ENCODING).iter().any(|value| !is_plain(value.as_bytes())) {
@@ -46,14 +43,6 @@ fn no_host(status: StatusCode) -> Refusal {
         _ => "expected one Host",
     };
     Refusal::new(status.as_u16(), words).and_end()
-}
-
-/// What there is not yet: why.
-fn not_built(asked: &Request) -> Option<&'static str> {
-    Some(match asked {
-        Request::Undo(..) => "what leads back to a version is not told yet",
-        _ => return None,
-    })
 }
 
 /// The key of a request.
@@ -83,18 +72,6 @@ pub(super) fn repeat(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
         _ => {
             Err(Refusal::new(422, "`Idempotency-Key`: expected one of 1 to 64 visible characters").and_end())
         }
-    }
-}
-
-/// That such a request would be told from its repeats is promised to nobody.
-pub(super) fn expect_no_repeat(headers: &HeaderMap) -> Result<(), Refusal> {
-    match repeat(headers)? {
-        None => Ok(()),
-        Some(_) => Err(Refusal::new(
-            501,
-            "`Idempotency-Key` is not kept yet but of PATCH and `changes`: ask without it, with If-Match where it matters",
-        )
-        .and_end()),
     }
 }
 
@@ -165,13 +142,11 @@ mod tests {
         let status = |refusal: Refusal| refusal.response().status().as_u16();
         let repeats = |lines: &[&str]| {
             let headers: HeaderMap = lines.iter().map(|line| (REPEAT, line.parse().unwrap())).collect();
-            let told = repeat(&headers).map(|repeat| repeat.map(str::to_owned)).map_err(status);
-            (told, expect_no_repeat(&headers).map_err(status))
+            repeat(&headers).map(|repeat| repeat.map(str::to_owned)).map_err(status)
         };
-        assert_eq!(repeats(&[]), (Ok(None), Ok(())));
-        assert_eq!(repeats(&["a"]), (Ok(Some("a".to_owned())), Err(501)));
+        assert_eq!([repeats(&[]), repeats(&["a"])], [Ok(None), Ok(Some("a".to_owned()))]);
         for wrong in [&["a b"][..], &[""], &["a", "a"]] {
-            assert_eq!(repeats(wrong), (Err(422), Err(422)), "{wrong:?}");
+            assert_eq!(repeats(wrong), Err(422), "{wrong:?}");
         }
     }
 }

@@ -26,14 +26,14 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     expect_no_condition(headers)?;
-    head::expect_no_repeat(headers)?;
+    let repeat = head::repeat(headers)?;
     let (body, mut room) = take(from, headers, body).await?;
     let mut made = sets_of(from, &body, read::post).await?;
     drop(body);
     room.grow_for_sets(made.sets.octets())?;
     made.sets.shrink();
     let (zone, fields) = (&*made.zone, made.fields.fields());
-    let asked = Asked::Make { zone, repeat: None, fields, sets: made.sets.sets() };
+    let asked = Asked::Make { zone, repeat, fields, sets: made.sets.sets() };
     let (mut answering, mut frame) = from.hear(&asked).await?;
     let (mut row, mut faults) = (Vec::new(), Vec::new());
     loop {
@@ -84,11 +84,10 @@ pub(super) async fn put<B>(
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    head::expect_no_repeat(headers)?;
-    let condition = head::condition(headers)?;
+    let (repeat, condition) = (head::repeat(headers)?, head::condition(headers)?);
     let (body, _room) = take(from, headers, body).await?;
     let fields = read::put(&body)?;
-    from.done(&Asked::Set { zone, repeat: None, condition, fields: fields.fields() }).await
+    from.done(&Asked::Set { zone, repeat, condition, fields: fields.fields() }).await
 }
 
 /// Has a zone be removed.
@@ -97,9 +96,8 @@ pub(super) async fn delete(
     zone: &Name,
     headers: &HeaderMap,
 ) -> Result<Response<Body>, Refusal> {
-    head::expect_no_repeat(headers)?;
-    let condition = head::condition(headers)?;
-    from.done(&Asked::Drop { zone, repeat: None, condition }).await
+    let (repeat, condition) = (head::repeat(headers)?, head::condition(headers)?);
+    from.done(&Asked::Drop { zone, repeat, condition }).await
 }
 
 impl Asker<'_> {

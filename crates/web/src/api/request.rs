@@ -107,6 +107,7 @@ where
         }
         Request::Keys => whole::keys(&from).await,
         Request::History(zone) => whole::history(&from, zone).await,
+        Request::Undo(zone, serial) => whole::undo(&from, zone, *serial).await,
         Request::Numbers(wanted) => whole::numbers(&from, wanted.as_deref()).await,
         Request::Search { pattern, objects, limit } => {
             whole::search(&from, &Asked::Search { pattern, objects: *objects, limit: *limit }).await
@@ -119,8 +120,12 @@ where
             write::acted(done.words, &mut text);
             Ok(json_of(StatusCode::OK, text))
         }
-        // Looked at with the head.
-        _ => Err(Refusal::new(501, "this is not there yet")),
+        // Those with a body, which were carried out above.
+        Request::Change { .. }
+        | Request::Changes
+        | Request::Make { .. }
+        | Request::Set(_)
+        | Request::Explain => Err(Refusal::unknown()),
     }
 }
 

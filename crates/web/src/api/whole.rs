@@ -1,8 +1,9 @@
-//! What is told once all of it is there: the server's numbers, of which one may be asked for that there is not; and what a search found, as the head says whether that is all.
+//! What is told once all of it is there: the server's numbers, of which one may be asked for that there is not; what a search found, as the head says whether that is all; what leads back to a version, which
+//! is sent again as it is told.
 
 use ::api::frame::{Answer, Asked, Facts, Piece};
 use ::api::json::write;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{ETAG, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use wire::Name;
 
@@ -48,6 +49,31 @@ pub(super) async fn history(from: &Asker<'_>, zone: &Name) -> Result<Response<Bo
     .await?;
     history.end(&mut text);
     let mut response = json_of(StatusCode::OK, text);
+    response.body_mut().keep_room(room);
+    Ok(response)
+}
+
+/// Tells what leads back to a version of a zone: the body of a PATCH, and the tag of the version that it is for.
+pub(super) async fn undo(from: &Asker<'_>, zone: &Name, serial: u32) -> Result<Response<Body>, Refusal> {
+    let (mut sets, mut text, mut tag) = (write::Sets::wanted(), b"{\"rrsets\":".to_vec(), None);
+    let mut room = Room::take(&from.shared.bodies, from.key, 0)?;
+    pieces(from, &Asked::History { zone, undo: Some(serial) }, |piece| {
+        match piece {
+            Piece::Rows(rows) => tag = rows.iter().find_map(|row| row.tag),
+            Piece::Sets(run) => run.iter().for_each(|set| sets.set(&set, &mut text)),
+            _ => {}
+        }
+        // Room is counted as it is taken.
+        text.shrink_to_fit();
+        room.grow(text.len())
+    })
+    .await?;
+    sets.end(&mut text);
+    text.push(b'}');
+    let mut response = json_of(StatusCode::OK, text);
+    if let Some(tag) = tag.and_then(|tag| HeaderValue::from_str(&tag.to_string()).ok()) {
+        response.headers_mut().insert(ETAG, tag);
+    }
     response.body_mut().keep_room(room);
     Ok(response)
 }

@@ -122,20 +122,38 @@ pub struct Sets {
     count: usize,
     /// Whether the last one lacks its end.
     is_open: bool,
-    /// Whether each says what is done with it: as a PATCH has them.
-    with_changetype: bool,
+    /// What they are.
+    are: Are,
+}
+
+/// What RRsets of a list are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Are {
+    /// What is in a zone.
+    #[default]
+    There,
+    /// What comes to it and goes: one that comes, with `EXTEND`, is one of its own.
+    Changes,
+    /// What a PATCH would have of it.
+    Wanted,
 }
 
 impl Sets {
     /// A list of what is done: `changetype` beside the records.
     #[must_use]
     pub fn of_changes() -> Sets {
-        Sets { with_changetype: true, ..Sets::default() }
+        Sets { are: Are::Changes, ..Sets::default() }
+    }
+
+    /// A list as a PATCH has it.
+    #[must_use]
+    pub fn wanted() -> Sets {
+        Sets { are: Are::Wanted, ..Sets::default() }
     }
 
     /// Adds one, or goes on with the one before.
     pub fn set(&mut self, set: &Set<'_>, out: &mut Vec<u8>) {
-        let goes_on = set.what == What::Extend && !self.with_changetype && self.is_open;
+        let goes_on = set.what == What::Extend && self.are != Are::Changes && self.is_open;
         if goes_on {
             out.push(b',');
         } else {
@@ -145,7 +163,7 @@ impl Sets {
             key("name", out);
             name(set.owner, out);
             string("type", &rtype::Text(set.rtype).to_string(), out);
-            if self.with_changetype {
+            if self.are != Are::There {
                 string("changetype", changetype(set.what), out);
             }
             number("ttl", set.ttl, out);

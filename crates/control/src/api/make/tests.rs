@@ -107,12 +107,18 @@ impl Drop for Server {
 
 impl Server {
     fn work(&self, zone: &str, asked: Asked<'_>) -> Result<Worked, NotAltered> {
+        self.work_once(zone, asked, None)
+    }
+
+    /// The same under a key of repeats.
+    fn work_once(&self, zone: &str, asked: Asked<'_>, once: Option<&str>) -> Result<Worked, NotAltered> {
         let mut octets = Vec::new();
         Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
+        let repeat = once.map(|once| Repeat::of(&self.key, once, &octets));
         let (zone, key) = (name(zone), Arc::clone(&self.key));
         let since = Instant::now();
         let keys = self.controller.api.keys_number();
-        self.controller.work_for_api(&Work { of: OF, zone, ask: octets.into(), key, keys, since })
+        self.controller.work_for_api(&Work { of: OF, zone, ask: octets.into(), repeat, key, keys, since })
     }
 
     fn make_with(&self, zone: &str, fields: Fields<'_>, sets: &SetsBuf) -> Result<u32, NotAltered> {
@@ -326,8 +332,9 @@ fn steps_that_were_cut_off() {
     {
         let folder = PackFolder::open(&bed.path().join("packs")).unwrap();
         let made = crate::made::Made::new();
-        made.keep(&folder, &name("a.test."), MadeZone::new(&Fields::default(), "acme")).unwrap();
-        made.strike(&folder, &name("b.test."), 9, crate::expiry::now()).unwrap();
+        made.keep(&folder, &name("a.test."), MadeZone::new(&Fields::default(), "acme"), None).unwrap();
+        let gone = Gone { serial: 9, time: crate::expiry::now() };
+        made.strike(&folder, &name("b.test."), gone, None).unwrap();
     }
     let server = bed.start("");
     assert_eq!((server.served("a.test."), server.served("b.test.")), (Some((1, 1)), None));
@@ -379,7 +386,7 @@ fn keys_of_before() {
     let asked = Asked::Make { zone: &apex, repeat: None, fields, sets: sets.sets() };
     Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
     let (key, since) = (Arc::clone(&server.key), Instant::now());
-    let work = Work { of: OF, zone: apex, ask: octets.into(), key, keys: 1, since };
+    let work = Work { of: OF, zone: apex, ask: octets.into(), repeat: None, key, keys: 1, since };
     assert!(matches!(server.controller.work_for_api(&work), Err(NotAltered::OtherKeys)));
     // So is what nobody lets be changed now: another change takes longer than clients wait.
     let work = Work { keys: 0, ..work };
@@ -453,4 +460,50 @@ fn nothing_is_known_of_the_text_of_one_before() {
     assert_eq!(known(&server), None);
     let again = bed.as_it_lies().start("");
     assert_eq!(again.controller.fault_of(&name("a.test.")), None);
+}
+
+/// What came of a request is told again, whatever became of its zone since, by this server and the next.
+#[test]
+fn the_same_request_again() {
+    let bed = Bed::new();
+    let apex = name("a.test.");
+    let first = address("a.test.", 1);
+    let fields = Fields { serial: Some(7), account: Some("ours"), ..Fields::default() };
+    let make = Asked::Make { zone: &apex, repeat: None, fields, sets: first.sets() };
+    let set = |account| {
+        let fields = Fields { account: Some(account), ..Fields::default() };
+        Asked::Set { zone: &apex, repeat: None, condition: Condition::None, fields }
+    };
+    let remove = Asked::Drop { zone: &apex, repeat: None, condition: Condition::None };
+    let made = |worked: Result<Worked, NotAltered>| match worked {
+        Ok(Worked::Made(serial, made)) => (serial, made.account.to_string()),
+        _ => panic!("it was not made"),
+    };
+    let is_done = |worked| matches!(worked, Ok(Worked::Done));
+    let server = bed.start("");
+    let once = |server: &Server, asked, name| server.work_once("a.test.", asked, Some(name));
+    assert_eq!(made(once(&server, make, "one")), (7, "ours".to_owned()));
+    assert_eq!(made(once(&server, make, "one")), (7, "ours".to_owned()));
+    // Under another name it is another request, and another request needs one.
+    assert_eq!(status(once(&server, make, "two")), 409);
+    assert_eq!(once(&server, set("x"), "one").err(), Some(NotAltered::OtherRequest));
+    assert!(is_done(once(&server, set("b"), "three")) && is_done(once(&server, set("c"), "four")));
+    // Nothing is done twice: the later one stays.
+    assert!(is_done(once(&server, set("b"), "three")));
+    assert_eq!(&*server.controller.made.of(&apex).unwrap().account, "c");
+    server.change("a.test.", 9);
+    assert!(is_done(once(&server, remove, "five")));
+    let gone = |server: &Server| {
+        assert!(is_done(once(server, remove, "five")) && is_done(once(server, set("b"), "three")));
+        assert_eq!(made(once(server, make, "one")), (7, "ours".to_owned()));
+        assert_eq!((server.served("a.test."), server.controller.made.has(&apex)), (None, false));
+        assert_eq!(status(once(server, remove, "six")), 404);
+    };
+    gone(&server);
+    drop(server);
+    let bed = bed.as_it_lies();
+    let server = bed.start("");
+    gone(&server);
+    // One that came to nothing may come to something.
+    assert!(made(once(&server, make, "two")).0 > 7 && server.served("a.test.").is_some());
 }

@@ -44,9 +44,19 @@ impl Session {
             },
             Event::Explained(of, told) if of.session == self.number => self.explained(around, of.ask, told),
             Event::Versions(of, versions) if of.session == self.number => {
-                self.versions(around, of.ask, versions);
+                let of_all = |versions: Vec<Version>| {
+                    let mut octets = Vec::new();
+                    versions.iter().for_each(|version| version.write(&mut octets));
+                    let piece = Run::read(&octets).and_then(|run| frame(of.ask, Piece::Versions(run)));
+                    piece.into_iter().collect()
+                };
+                self.ready(around, of.ask, versions.map(of_all));
             }
-            Event::Numbers(of, octets) if of.session == self.number => self.numbers(around, of.ask, &octets),
+            Event::Undo(of, frames) if of.session == self.number => self.ready(around, of.ask, frames),
+            Event::Numbers(of, octets) if of.session == self.number => {
+                let piece = Run::read(&octets).and_then(|run| frame(of.ask, Piece::Numbers(run)));
+                self.ready(around, of.ask, Ok(piece.into_iter().collect()));
+            }
             Event::Sought(of, sought) if of.session == self.number => self.sought(around, of.ask, sought),
             Event::Keys(_) => self.look_at_keys(around, keys),
             Event::Shown(certificate) => self.show(&certificate),
@@ -224,35 +234,24 @@ impl Session {
         self.turns.push_back(number);
     }
 
-    fn versions(
+    /// All of an answer is there, in frames, or there is none.
+    fn ready(
         &mut self,
         around: &Around,
         number: u32,
-        versions: Result<Vec<Version>, (u16, &'static str)>,
+        frames: Result<VecDeque<Vec<u8>>, (u16, &'static str)>,
     ) {
         let Some(entry) = self.asks.get_mut(&number) else { return };
         if entry.is_silent {
             return self.remove(around, number);
         }
-        let versions = match versions {
-            Ok(versions) => versions,
-            Err((status, words)) => return self.refuse(around, number, &No::new(status, words)),
-        };
-        let mut octets = Vec::new();
-        versions.iter().for_each(|version| version.write(&mut octets));
-        let piece = Run::read(&octets).and_then(|run| frame(number, Piece::Versions(run)));
-        (entry.state, entry.since) = (State::Ready(piece.into_iter().collect(), 200), Instant::now());
-        self.turns.push_back(number);
-    }
-
-    fn numbers(&mut self, around: &Around, number: u32, octets: &[u8]) {
-        let Some(entry) = self.asks.get_mut(&number) else { return };
-        if entry.is_silent {
-            return self.remove(around, number);
+        match frames {
+            Ok(frames) => {
+                (entry.state, entry.since) = (State::Ready(frames, 200), Instant::now());
+                self.turns.push_back(number);
+            }
+            Err((status, words)) => self.refuse(around, number, &No::new(status, words)),
         }
-        let piece = Run::read(octets).and_then(|run| frame(number, Piece::Numbers(run)));
-        (entry.state, entry.since) = (State::Ready(piece.into_iter().collect(), 200), Instant::now());
-        self.turns.push_back(number);
     }
 
     fn listed(&mut self, around: &Around, number: u32, listed: Listed) {

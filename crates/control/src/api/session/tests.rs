@@ -385,7 +385,13 @@ fn versions_are_told_to_who_may_read() {
     assert!(!bed.session.is_busy());
     // What leads back to one of them.
     bed.ask(4, Asked::History { zone: &zone, undo: Some(1) }).unwrap();
-    assert_eq!(bed.told(), ["4 501"]);
+    bed.say(4, &Said::Credit(4)).unwrap();
+    let jobs: Vec<Job> = bed.around.works.take(None).unwrap().into_iter().collect();
+    assert!(matches!(&jobs[..], [Job::Undo(Of { ask: 4, .. }, 0, _, 1)]));
+    let no = Err((413, "more than one request may change back"));
+    bed.session.take(&bed.around, &bed.keys, Event::Undo(Of { session: 1, ask: 4 }, no));
+    assert_eq!(bed.told(), ["4 413"]);
+    assert!(!bed.session.is_busy());
 }
 
 /// However many keys there are, and however long their names.
