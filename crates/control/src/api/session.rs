@@ -544,4 +544,4 @@ fn not_now() -> No {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests;
+pub(super) mod tests;

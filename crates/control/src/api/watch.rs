@@ -187,22 +187,34 @@ fn serve(around: &Around, mut child: Child, session: io::Result<Session>, known:
     }
 }
 
-/// Takes what there is, makes a piece, and waits if there is nothing to do.
+/// Does what there is to do, then waits for more.
 fn turn(around: &Around, session: &mut Session, known: &mut Known) -> io::Result<()> {
-    for event in around.inbox.take() {
-        known.take(&event);
-        session.take(around, &known.keys, event);
-    }
+    let pause = advance(around, session, known);
+    listen(around, session, known, pause)
+}
+
+/// Takes what others have told, and makes a piece. How long to wait for more; `None`: until it comes.
+fn advance(around: &Around, session: &mut Session, known: &mut Known) -> Option<Duration> {
+    take_events(around, session, known);
     let until_look = known.look(around);
     let has_more = session.tell_one(around);
     session.look_at_time(around);
     // Before any of it is answered.
     around.audit.flush();
     let may_sleep = !has_more && around.inbox.prepare_to_sleep();
-    let pause = match may_sleep {
+    match may_sleep {
         false => Some(Duration::ZERO),
         true => session.is_busy().then_some(TICK).into_iter().chain(until_look).min(),
-    };
+    }
+}
+
+/// Waits for the process and for others; writes and reads what the pair takes and has.
+fn listen(
+    around: &Around,
+    session: &mut Session,
+    known: &mut Known,
+    pause: Option<Duration>,
+) -> io::Result<()> {
     let (reads, writes) = session.wants();
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::IN, reads);
@@ -221,11 +233,47 @@ fn turn(around: &Around, session: &mut Session, known: &mut Known) -> io::Result
     if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR)
         && (reads || !ready.contains(PollFlags::IN))
     {
+        // What was told before these were asked holds for them: a key is none once the command that revokes it has returned.
+        take_events(around, session, known);
         session.read(around, &known.keys)?;
     }
     Ok(())
 }
 
+/// Takes what others have told, keys among it.
+fn take_events(around: &Around, session: &mut Session, known: &mut Known) {
+    for event in around.inbox.take() {
+        known.take(&event);
+        session.take(around, &known.keys, event);
+    }
+}
+
 fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::api::session::tests::Bed;
+    use api::frame::{Ask, Asked, Said};
+    use std::io::Write;
+
+    /// Both come while the thread waits, or is kept from its processor: keys, and what is asked with one that is none of them.
+    #[test]
+    fn keys_that_were_told_hold_for_what_is_asked_then() {
+        let mut bed = Bed::new();
+        let mut known = Known { keys: Arc::new(std::mem::take(&mut bed.keys)), ..Known::default() };
+        for (number, keys, status) in [(1, None, "1 200"), (2, Some(Keys::default()), "2 401")] {
+            let pause = advance(&bed.around, &mut bed.session, &mut known);
+            keys.into_iter().for_each(|keys| bed.around.inbox.tell(Event::Keys(Arc::new(keys))));
+            let ask = Ask { key: bed.secret.as_bytes(), address: [127, 0, 0, 1].into(), asked: Asked::Who };
+            let mut octets = Vec::new();
+            assert!([Said::Ask(ask), Said::Credit(4)].iter().all(|said| said.write(number, &mut octets)));
+            bed.child.write_all(&octets).unwrap();
+            listen(&bed.around, &mut bed.session, &mut known, pause).unwrap();
+            assert_eq!(bed.told().last().map(String::as_str), Some(status));
+        }
+    }
 }

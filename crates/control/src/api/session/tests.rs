@@ -13,16 +13,16 @@ use std::sync::atomic::Ordering;
 use wire::iana::rtype;
 
 /// A session, the other end of its pair, keys with one, and its secret.
-struct Bed {
-    session: Session,
-    child: UnixStream,
-    around: Around,
-    keys: Keys,
-    secret: String,
+pub(in crate::api) struct Bed {
+    pub(in crate::api) session: Session,
+    pub(in crate::api) child: UnixStream,
+    pub(in crate::api) around: Around,
+    pub(in crate::api) keys: Keys,
+    pub(in crate::api) secret: String,
 }
 
 impl Bed {
-    fn new() -> Bed {
+    pub(in crate::api) fn new() -> Bed {
         Bed::with_verbs("[\"read\", \"change\"]")
     }
 
@@ -62,7 +62,7 @@ impl Bed {
     }
 
     /// What is told: statuses of ends, and letters of pieces.
-    fn told(&mut self) -> Vec<String> {
+    pub(in crate::api) fn told(&mut self) -> Vec<String> {
         while self.session.tell_one(&self.around) {}
         while self.session.wants().1 {
             self.session.write().unwrap();
