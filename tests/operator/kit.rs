@@ -126,3 +126,24 @@ pub fn sound_pack() -> (tempfile::TempDir, PathBuf) {
     zonda(&["compile", "-o", text(&pack), &format!("example.={}", text(&zone))]).assert_fine();
     (folder, pack)
 }
+
+/// Octets of base64 (RFC 4648 4 and 5), with padding or without.
+pub fn base64(text: &str) -> Vec<u8> {
+    let (mut octets, mut bits, mut count) = (Vec::new(), 0u32, 0);
+    for letter in text.bytes() {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => continue,
+        };
+        (bits, count) = (bits << 6 | u32::from(value), count + 6);
+        if count >= 8 {
+            count -= 8;
+            octets.push((bits >> count) as u8);
+        }
+    }
+    octets
+}

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use zonda_tests::server::peers::require;
 
+use crate::kit::base64;
+
 /// Whether a name is proven, by its challenge's name.
 type Proof = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
@@ -80,20 +82,6 @@ fn next_number() -> u64 {
 fn payload(body: &[u8]) -> Value {
     let signed: Value = serde_json::from_slice(body).unwrap_or_default();
     serde_json::from_slice(&base64(signed["payload"].as_str().unwrap_or_default())).unwrap_or_default()
-}
-
-/// RFC 4648 5, without padding.
-fn base64(text: &str) -> Vec<u8> {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let (mut octets, mut bits, mut count) = (Vec::new(), 0u32, 0);
-    for letter in text.bytes().filter_map(|letter| LETTERS.iter().position(|known| *known == letter)) {
-        (bits, count) = (bits << 6 | letter as u32, count + 6);
-        if count >= 8 {
-            count -= 8;
-            octets.push((bits >> count) as u8);
-        }
-    }
-    octets
 }
 
 impl State {
