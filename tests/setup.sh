@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need and this machine lacks, from Debian's packages: the servers, their tools and the load generator
 # that Zonda and its own are compared with, their clients, faketime to run these at another time, valgrind and objdump to count what servers execute, tshark to count the messages of captures, a C++ compiler for the fuzzing
-# engine, certificates of tests, Prometheus as the reader of numbers, sqlite3 as one who writes stores by SQL, PostgreSQL for stores in a server, PowerDNS's tables and what makes and serves them, what reads dnstap, manual pages, completions and units, what makes a package, clients of the API. Asks for rights with sudo where it is not root. Starts no service.
+# engine, certificates of tests, Prometheus as the reader of numbers, sqlite3 as one who writes stores by SQL, PostgreSQL for stores in a server, PowerDNS's tables and what makes and serves them, what reads dnstap, manual pages, completions and units, what makes a package, clients of the API, a browser without a window (100 MB, and 300 MB once unpacked). Asks for rights with sudo where it is not root. Starts no service.
 # octoDNS, which Debian has not, comes from PyPI: versions and hashes are in tests/operator/api/clients/octodns.txt, and it stays beside what is built until that file or Python is another.
 # tests/setup.sh --peers unstable [FOLDER]: unpacks the newest servers beside the installed ones, and installs nothing.
 set -eu
@@ -24,7 +24,7 @@ needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bi
     dnsperf:dnsperf faketime:faketime valgrind:valgrind objdump:binutils
     tshark:tshark ip:iproute2 g++:g++ openssl:openssl man:man-db zsh:zsh fish:fish systemd-analyze:systemd
     dpkg-shlibdeps:dpkg-dev update-ca-certificates:ca-certificates prometheus:prometheus promtool:prometheus sqlite3:sqlite3 initdb:postgresql
-    curl:curl lego:lego
+    curl:curl lego:lego chromium-headless-shell:chromium-headless-shell
     pdnsutil:pdns-server /usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql:pdns-backend-sqlite3
     /usr/share/pdns-backend-pgsql/schema/schema.pgsql.sql:pdns-backend-pgsql"
 # Debian has PostgreSQL's server in a folder of its version.

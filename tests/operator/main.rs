@@ -26,6 +26,7 @@ mod moving;
 mod observing;
 mod package;
 mod packs;
+mod page;
 mod proofs;
 mod readme;
 mod recovered;
