@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Files by the names of their recipes; some have several.
-const FILES: [(&str, &str); 26] = [
+const FILES: [(&str, &str); 27] = [
     ("allocators", include_str!("../published/allocators.toml")),
     ("cache-hits", include_str!("../published/caching.toml")),
     ("caching", include_str!("../published/caching.toml")),
@@ -38,6 +38,7 @@ const FILES: [(&str, &str); 26] = [
     ("signed", include_str!("../published/signed.toml")),
     ("smp-2004", include_str!("../published/smp-2004.toml")),
     ("start", include_str!("../published/start.toml")),
+    ("store-load", include_str!("../published/store-load.toml")),
     ("threads", include_str!("../published/figure-3.toml")),
     ("threads", include_str!("../published/smp-2004.toml")),
     ("threads-zones", include_str!("../published/figure-3.toml")),

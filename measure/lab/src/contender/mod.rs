@@ -82,8 +82,8 @@ pub struct Job<'a> {
     pub receive_octets: usize,
     /// The programs of this project.
     pub programs: &'a Programs,
-    /// For Zonda: have the zones from packs instead of text.
-    pub packs: Option<Packs<'a>>,
+    /// For Zonda: have the zones from there instead of text.
+    pub source: Option<Source<'a>>,
     /// For the echo server.
     pub echo: &'a EchoOptions,
     /// What it does with its zones.
@@ -96,11 +96,13 @@ pub struct Job<'a> {
 
 /// What Zonda has its zones from instead of text.
 #[derive(Clone, Copy, Debug)]
-pub enum Packs<'a> {
+pub enum Source<'a> {
     /// A pack of all zones, made before.
-    File(&'a Path),
+    Pack(&'a Path),
     /// A folder into which it puts what it loads from text, and from which it starts again.
-    Folder(&'a Path),
+    Packs(&'a Path),
+    /// A store in a file of SQLite; and the folder from which it starts again. Without one nothing is kept from start to start.
+    Store(&'a Path, Option<&'a Path>),
 }
 
 /// Settings and command line of a server.
@@ -156,6 +158,10 @@ impl Name {
         }
         fs::create_dir_all(job.folder).map_err(error::file(job.folder, "create"))?;
         let zones = role::zones(job)?;
+        if let Some(Source::Store(_, None)) = job.source {
+            let folder = job.folder.join(zonda::PACKS);
+            fs::create_dir(&folder).map_err(error::file(&folder, "create"))?;
+        }
         if job.role == Role::Api {
             rights::hand_over(job.folder)?;
             if self.of_zonda(job.programs).is_some() {

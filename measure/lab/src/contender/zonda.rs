@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fmt::Write, path::Path};
 
 use super::{
-    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Packs,
-    Resolving, Role, SLIP, Setup, named,
+    ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving,
+    Role, SLIP, Setup, Source, named,
     resolving::{STALE_AFTER_MS, STALE_SECONDS},
     rights,
     role::{API_ADDRESS, API_KEY_HASH},
@@ -54,11 +54,11 @@ level = "{}"
         role(job),
         limits(job)
     );
-    let mut zones = names_file(job).unwrap_or_default();
+    let mut zones = names_file(job).or_else(|| store(job)).unwrap_or_default();
     let list = if zones.is_empty() { &job.zones.list[..] } else { &[] };
     for (apex, path) in list {
-        let source = match (job.packs, job.role) {
-            (Some(Packs::File(pack)), _) => format!("pack = \"{}\"", pack.display()),
+        let source = match (job.source, job.role) {
+            (Some(Source::Pack(pack)), _) => format!("pack = \"{}\"", pack.display()),
             (_, Role::Secondary { .. }) => "primaries = [\"primary\"]".to_owned(),
             _ => format!("file = \"{}\"", path.display()),
         };
@@ -89,15 +89,36 @@ fn limits(job: &Job<'_>) -> String {
 
 /// Zones of a list of names, where there are so many that they have one.
 fn names_file(job: &Job<'_>) -> Option<String> {
-    let names = job.zones.names.as_ref().filter(|_| job.role == Role::Static)?;
+    let is_static = job.role == Role::Static && !matches!(job.source, Some(Source::Store(..)));
+    let names = job.zones.names.as_ref().filter(|_| is_static)?;
     let (list, file) = (names.list.display(), names.file.display());
     Some(format!("[[zone]]\nnames-file = \"{list}\"\nfile = \"{file}\"\n\n"))
 }
 
+/// Most zones of a store that settings name.
+const STORE_NAMES_MAX: usize = 64;
+
+/// Zones of a store: a few by their names, as those of one label are left out else, or all.
+fn store(job: &Job<'_>) -> Option<String> {
+    let Some(Source::Store(file, _)) = job.source else { return None };
+    let names: Vec<String> = job.zones.list.iter().map(|(apex, _)| format!("\"{apex}\"")).collect();
+    let zones = match names.len() {
+        0..=STORE_NAMES_MAX => format!("zones = [{}]\n", names.join(", ")),
+        _ => String::new(),
+    };
+    Some(format!("[[store]]\nname = \"lab\"\nurl = \"sqlite:{}\"\n{zones}\n", file.display()))
+}
+
 /// Where what changes is kept. What does not change is read anew each time, as by the others, unless packs are what is measured.
 fn kept(job: &Job<'_>) -> String {
-    if let Some(Packs::Folder(folder)) = job.packs {
-        return format!("pack-directory = \"{}\"\n", folder.display());
+    match job.source {
+        Some(Source::Packs(folder) | Source::Store(_, Some(folder))) => {
+            return format!("pack-directory = \"{}\"\n", folder.display());
+        }
+        Some(Source::Store(_, None)) => {
+            return format!("pack-directory = \"{}/{PACKS}\"\n", job.folder.display());
+        }
+        Some(Source::Pack(_)) | None => {}
     }
     match job.role {
         Role::Dynamic { .. } | Role::Api | Role::Secondary { keeps: true, .. } => {

@@ -128,7 +128,7 @@ impl Lab {
             workers: 1,
             receive_octets: RECEIVE_OCTETS,
             programs: &self.programs,
-            packs: None,
+            source: None,
             echo: &EchoOptions::default(),
             role: Role::Static,
             bounds: Bounds::default(),

@@ -14,7 +14,7 @@ use crate::{
     Error,
     agreement::{self, Ttls},
     bed::RECEIVE_OCTETS,
-    contender::{Bounds, EchoOptions, Job, Packs, Role, Server},
+    contender::{Bounds, EchoOptions, Job, Role, Server, Source},
     data::{Set, Zones},
     error::ServerProblem,
     process,
@@ -91,7 +91,7 @@ impl Lab {
         &mut self,
         subject: &Subject,
         zones: &Zones,
-        packs: Option<Packs<'_>>,
+        source: Option<Source<'_>>,
     ) -> Result<Server, Error> {
         let address = if subject.bounds.ipv6 { self.bed.address_v6() } else { self.bed.address() }?;
         let folder = self.work.join(format!("{}-{}", subject.label.replace(' ', "-"), address.port()));
@@ -102,7 +102,7 @@ impl Lab {
             workers: subject.workers,
             receive_octets: subject.bounds.resolving.receive_octets,
             programs: &self.programs,
-            packs,
+            source,
             echo: &subject.echo,
             role: subject.role,
             bounds: subject.bounds,

@@ -31,6 +31,9 @@ pub struct Case {
     /// A query for each RRset instead, once, for `measure = "start"`: memory is read again after all of them.
     #[serde(default)]
     pub every: bool,
+    /// Zonda starts from a store in SQLite too, for `measure = "start"`.
+    #[serde(default)]
+    pub store: bool,
     /// Share of queries for names below an owner, of queries drawn from the zone.
     #[serde(default)]
     pub below: f64,

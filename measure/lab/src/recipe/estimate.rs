@@ -72,9 +72,10 @@ const BESIDE_FLOOD: f64 = 1.0;
 const RESTED: f64 = 2.0;
 /// What a server takes to load a zone beside its records, the mean of all.
 const ZONE: f64 = 6e-5;
-/// Of such a load, what Zonda takes from text, and from packs.
+/// Of such a load, what Zonda takes from text, from packs and from a store.
 const OWN_LOAD: f64 = 0.25;
 const PACKS_LOAD: f64 = 0.1;
+const STORE_LOAD: f64 = 1.0;
 /// What it takes to ask for the RRset of a record once.
 const TOUCHED: f64 = 1e-5;
 /// What a name takes whom to ask for it is not known of: two to four round trips of 20 ms.
@@ -193,7 +194,7 @@ impl Recipe {
         }
     }
 
-    /// Starts of all, each followed until it rests; those of Zonda from packs too.
+    /// Starts of all, each followed until it rests; those of Zonda from packs too, and from a store with packs and without, which is filled before.
     fn starts(&self, effort: &Effort) -> f64 {
         let own = |name: &Name| matches!(name, Name::Zonda | Name::Before);
         let of_case = |case: &super::Case| {
@@ -207,8 +208,12 @@ impl Recipe {
             let few = effort.runs.min(effort.peer_runs) as f64;
             let peers = self.contenders.len() as f64 - more;
             let touch = if case.every { records(case, effort) * TOUCHED } else { 0.0 };
+            let runs = effort.runs as f64;
+            let whole = if zones > 1.0 { few } else { runs };
+            let store =
+                if case.store { whole * STORE_LOAD + runs * PACKS_LOAD + 2.0 * STORE_LOAD } else { 0.0 };
             (peers + 2.0 * more) * touch
-                + more * (effort.runs as f64 * (OWN_LOAD + PACKS_LOAD) + OWN_LOAD) * load
+                + more * (runs * (OWN_LOAD + PACKS_LOAD) + OWN_LOAD + store) * load
                 + peers * few * load
         };
         self.cases.iter().map(of_case).sum()

@@ -33,7 +33,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 43] = [
+const BUILT_IN: [(&str, &str); 45] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -43,6 +43,8 @@ const BUILT_IN: [(&str, &str); 43] = [
     ("memory", include_str!("../../recipes/memory.toml")),
     ("start", include_str!("../../recipes/start.toml")),
     ("start-zones", include_str!("../../recipes/start-zones.toml")),
+    ("start-store", include_str!("../../recipes/start-store.toml")),
+    ("store-load", include_str!("../../recipes/store-load.toml")),
     ("start-panel", include_str!("../../recipes/start-panel.toml")),
     ("rate-limit", include_str!("../../recipes/rate-limit.toml")),
     ("reload", include_str!("../../recipes/reload.toml")),

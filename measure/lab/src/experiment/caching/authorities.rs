@@ -112,7 +112,7 @@ pub fn one(
         workers,
         receive_octets: RECEIVE_OCTETS,
         programs: &lab.programs,
-        packs: None,
+        source: None,
         echo: &EchoOptions::default(),
         role: Role::Static,
         bounds: Bounds::default(),

@@ -1,11 +1,11 @@
 //! Start: from exec to the first answer, asked every millisecond, and on until the server is at rest; memory then. Zonda from text and, in rows of its
-//! own, from packs: a pack of all zones made before; of very many zones a folder of packs that it makes itself at its first start. Where a case wants it,
-//! each is asked for every RRset after its first start, and memory is read once more.
+//! own, from packs: a pack of all zones made before; of very many zones a folder of packs that it makes itself at its first start; where a case wants it, from a store in SQLite,
+//! with nothing kept and with the packs of a start before. Where a case wants that, each is asked for every RRset after its first start, and memory is read once more.
 //!
 //! Files are in the page cache for all.
 
-mod packs;
 mod rest;
+mod sources;
 mod touch;
 
 use std::{
@@ -16,9 +16,9 @@ use std::{
 };
 
 use bench::random::Random;
-use packs::Kind;
 use rest::Found;
 use serde_json::{Value, json};
+use sources::Kind;
 
 use super::{
     Lab, Mark, Rounds, Subject, interval_text, table,
@@ -47,7 +47,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         places.push(case.name.clone());
         let mut starts: Vec<(Subject, Kind)> =
             lab.subjects(&lab.names, 1).into_iter().map(|subject| (subject, Kind::Text)).collect();
-        starts.extend(packs::kinds(lab, &set.zones)?);
+        starts.extend(sources::kinds(lab, &case, &set.zones)?);
         labels.extend(starts.iter().map(|(subject, _)| subject.label.clone()));
         starts.iter().try_for_each(|(_, kind)| warm(&set.zones, kind))?;
         measure(lab, &case, &set, &mut starts, &mut found)?;
@@ -77,7 +77,8 @@ fn measure(
         let mut failed = Vec::new();
         for (subject, kind) in starts.iter() {
             lab.go_on()?;
-            if !lab.takes_part(subject.name, run) {
+            let is_out = kind.is_slow(&set.zones) && run > lab.effort.peer_runs;
+            if is_out || !lab.takes_part(subject.name, run) {
                 continue;
             }
             let label = format!("start {run}, {}, {at}", subject.label);
@@ -108,10 +109,10 @@ fn start(
     queries: Option<&Path>,
     (subject, kind): (&Subject, &Kind),
 ) -> Result<Made<rest::Started>, Error> {
-    if zones.list.len() <= packs::WORDS_MAX {
+    if zones.list.len() <= sources::WORDS_MAX {
         warm(zones, kind)?;
     }
-    let mut server = lab.launch(subject, zones, kind.packs())?;
+    let mut server = lab.launch(subject, zones, kind.source())?;
     let seconds = lab.effort.load_seconds;
     let answered = server.wait(&lab.bed, &zones.question(), seconds, ASK_EVERY, &lab.stop)?;
     let mut value = rest::follow(lab, &server, answered)?;
@@ -137,7 +138,7 @@ fn warm(zones: &Zones, kind: &Kind) -> Result<(), Error> {
         io::copy(&mut file, &mut io::sink()).map(drop).map_err(error::file(path, "read"))
     };
     match kind {
-        Kind::Pack(pack) => read(pack),
+        Kind::Pack(file) | Kind::Store(file, _) => read(file),
         // The start that made them has written them just now.
         Kind::Packs(_) => Ok(()),
         Kind::Text => zones.list.iter().try_for_each(|(_, path)| read(path)),
