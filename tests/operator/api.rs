@@ -11,6 +11,7 @@ mod history;
 mod hostile;
 mod made;
 mod openapi;
+mod page;
 mod process;
 mod revoked;
 mod search;
@@ -79,6 +80,12 @@ impl Bed {
         let file = folder.join("audit.jsonl");
         self.keys = format!("audit = \"file:{}\"\n{}", file.display(), self.keys);
         file
+    }
+
+    /// The same, with a page.
+    fn paged(mut self) -> Bed {
+        self.keys = format!("page = true\npage-name = \"ns1 (test)\"\n{}", self.keys);
+        self
     }
 
     fn new() -> Bed {
@@ -203,6 +210,14 @@ impl Fixture<'_> {
         server.process.wait(Duration::from_secs(10)).expect("an end");
         drop(server);
         bed.start()
+    }
+
+    /// Has a command said; what it prints, and whether all went well.
+    fn told(&self, command: &[&str]) -> (String, bool) {
+        let output = ctl(&self.server, command);
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (text, output.status.success())
     }
 
     /// The process of the API.

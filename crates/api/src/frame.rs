@@ -9,7 +9,7 @@
 //!          'c' u8                             so many pieces of the answer may come
 //!          's' 'u'                            nobody reads this answer any more; rights could not be given up
 //! server   'm'                                the parts, please
-//!          'v' 'r' 'R' 'F' ...                pieces of the answer, see [`Piece`]
+//!          'v' 'r' 'R' 'F' 's' ...            pieces of the answer, see [`Piece`]
 //!          'd' Done                           its end
 //!          't' Shown                          what is shown over TLS from now on; of no ask
 //! ```
@@ -21,6 +21,7 @@ mod answer;
 mod ask;
 mod octets;
 mod set;
+mod who;
 
 use std::fmt;
 
@@ -29,11 +30,13 @@ pub use answer::{
     Standing, Verbs, Verdict, Version, WORDS_OCTETS_MAX,
 };
 pub use ask::{
-    ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, FOUND_MAX, Facts, Fields, KEY_OCTETS_MAX, Kind, Objects,
-    PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones, ZonesBuf, is_repeat,
+    ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, Ending, FOUND_MAX, Facts, Fields, KEY_OCTETS_MAX, Kind,
+    Objects, PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones, ZonesBuf,
+    is_repeat,
 };
 pub use octets::{Item, Run};
 pub use set::{RECORDS_MAX, Set, Sets, SetsBuf, TTL_MAX, What};
+pub use who::{SESSION_NAME_OCTETS_MAX, SESSION_OCTETS, Secret, Session, Until, Who};
 
 use octets::Rest;
 
@@ -110,6 +113,8 @@ impl<'f> Frame<'f> {
 }
 
 /// What the child says.
+// Nearly all that is said is an ask, which lies here while it is read; a box would be memory for each.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Said<'f> {
     /// An ask.
@@ -198,7 +203,7 @@ impl Asking {
     pub fn of(number: u32, ask: &Ask<'_>) -> Option<Asking> {
         let mut octets = Vec::new();
         ask.write(&mut octets);
-        let is_read = Ask::read(&octets).is_ok_and(|read| read.key == ask.key && read.asked == ask.asked);
+        let is_read = Ask::read(&octets).is_ok_and(|read| read.who == ask.who && read.asked == ask.asked);
         is_read.then_some(Asking { number, octets })
     }
 

@@ -2,7 +2,7 @@
 
 use wire::{Name, NameBuf};
 
-use crate::frame::{Answer, Ask, Asked, Frame, Item, Piece, Run, Said, ZonesBuf};
+use crate::frame::{Answer, Ask, Asked, Frame, Item, Piece, Run, Said, Who, ZonesBuf};
 use crate::pattern::Pattern;
 use crate::tag::Condition;
 use crate::{json, path};
@@ -55,6 +55,7 @@ fn answer(frame: Frame<'_>, octets: &[u8]) {
             Piece::Faults(run) => items(run),
             Piece::Standings(run) => items(run),
             Piece::Rules(run) => items(run),
+            Piece::Sessions(run) => items(run),
         }
     }
 }
@@ -97,7 +98,7 @@ fn bodies(body: &[u8]) {
 }
 
 fn ask(asked: Asked<'_>) -> Ask<'_> {
-    Ask { key: b"key", address: [127, 0, 0, 1].into(), asked }
+    Ask { who: Who::Key(b"key"), address: [127, 0, 0, 1].into(), asked }
 }
 
 /// RRsets of an answer: their JSON is JSON, and what it says of RDATA that has its type's form is the same RDATA. So is that of numbers and of what was found JSON.
@@ -115,6 +116,9 @@ fn printed(octets: &[u8]) {
             found.iter().for_each(|records| list.records(&records, out));
             list.end(out);
         }),
+        Ok(Answer::Piece(Piece::Sessions(run))) => {
+            run.iter().for_each(|session| is_json(|out| json::write::session(&session, None, out)));
+        }
         Ok(Answer::Piece(Piece::Numbers(run))) => is_json(|out| {
             let mut list = json::write::Numbers::default();
             run.iter().for_each(|number| list.number(&number, out));

@@ -10,6 +10,7 @@
 //! * [`path`]: methods and paths of both roots to requests; what is none, to its status.
 //! * [`json`]: bodies to RRsets in wire form and fields of zones, and back to the form of PowerDNS.
 //! * [`openapi`]: the same described for programs.
+//! * [`page`]: the files of the page to look at. [`letters`]: octets as letters for headers and addresses.
 //! * [`frame`]: asks and answers, to the octet. That is all that the server uses of this crate, with [`tag`] and [`pattern`].
 //! * [`tag`]: by which versions of zones are told apart, and conditions on them.
 //! * [`pattern`]: what is searched for, compared with names and contents.
@@ -21,7 +22,9 @@ pub mod frame;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod json;
+pub mod letters;
 pub mod openapi;
+pub mod page;
 pub mod path;
 pub mod pattern;
 pub mod tag;

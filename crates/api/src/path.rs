@@ -3,7 +3,7 @@
 //! ```text
 //! /api                                    versions
 //! /api/v1/servers/localhost/...           as PowerDNS has it
-//! /api/zonda/v1/...                       what it has not: changes, explain, openapi.json, zones in pages, history
+//! /api/zonda/v1/...                       what it has not: changes, explain, openapi.json, session, zones in pages, history
 //! ```
 //!
 //! A path is split before it is decoded, once: what `%2f` or `=2e` stand for is part of a name and never of a path. What a body says is read elsewhere
@@ -79,6 +79,12 @@ pub enum Request {
     History(NameBuf),
     /// What leads back to one of them.
     Undo(NameBuf, u32),
+    /// What the session is, or what the key may do.
+    Session,
+    /// A session is to begin.
+    SignIn,
+    /// The session is to end.
+    SignOut,
 }
 
 /// Lists of PowerDNS that are empty here.

@@ -161,6 +161,7 @@ fn carry_out(
             let text = controller.revoke_api_key(key)?;
             return said(reply(Reply::Confirmed { text }));
         }
+        Request::Page => return said(reply(Reply::Page(controller.page_address()?))),
         Request::ConfirmApiKeys => {
             let text = controller.confirm_api_keys()?;
             return said(reply(Reply::Confirmed { text }));

@@ -10,6 +10,7 @@
 //! ```
 //!
 //! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do; `keyring`: who of these is let in, and `revoked`: who is no more. `judge`: an ask by its key.
+//! * `sessions`: who has signed in at the page; `page`: where that is.
 //! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it. `audit`: who changed what, for people; `counts`: what came of asks, for `/metrics`.
 //! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `numbers`: by the names that PowerDNS has for them; `search`: names and records by patterns; `explain`: which rules decide; `make`: what waits for changes of the list of zones, and for the disk; `undo`: what leads back to a version; `words`: RRsets of asks.
 //!
@@ -28,10 +29,12 @@ mod listing;
 mod look;
 mod make;
 mod numbers;
+mod page;
 mod reading;
 mod revoked;
 mod search;
 mod session;
+mod sessions;
 mod undo;
 mod watch;
 pub(crate) mod words;
@@ -76,6 +79,8 @@ pub(crate) struct Api {
     listeners: OnceLock<Vec<Listening>>,
     /// What the process is told at its start.
     terms: OnceLock<Terms>,
+    /// What the page calls this server.
+    called: OnceLock<String>,
     /// What the process shows over TLS, if it speaks that.
     shown: Mutex<Option<Shown>>,
     /// What others have for the thread, once there is one.
@@ -100,6 +105,7 @@ pub(crate) struct Api {
 pub(crate) struct Bound {
     listening: Vec<Listening>,
     terms: Terms,
+    called: String,
     shown: Option<Shown>,
 }
 
@@ -109,7 +115,7 @@ pub(crate) fn bind(settings: &Settings, handed: Vec<Handed>) -> Result<Bound, Bi
     // Whoever does not listen, or stays root and has no API, has no use for them.
     let stays_root = Uid::effective().is_root() && settings.server.user.is_empty();
     let shown = if listening.is_empty() || stays_root { None } else { Shown::of(settings) };
-    Ok(Bound { listening, terms: settings.api.terms(), shown })
+    Ok(Bound { listening, terms: settings.api.terms(), called: settings.api.called(), shown })
 }
 
 impl Bound {
@@ -125,6 +131,7 @@ impl Api {
             is_over: AtomicBool::new(false),
             listeners: OnceLock::new(),
             terms: OnceLock::new(),
+            called: OnceLock::new(),
             shown: Mutex::named("certificate of the API", None),
             inbox: OnceLock::new(),
             keys: AtomicU64::new(0),
@@ -243,7 +250,7 @@ impl Api {
 
 impl Controller {
     /// Takes the listeners, which the process is given when it is started. A server that is root has no such process: it would be root, too.
-    pub(crate) fn listen_for_api(&self, Bound { listening, terms, shown }: Bound) {
+    pub(crate) fn listen_for_api(&self, Bound { listening, terms, called, shown }: Bound) {
         if listening.is_empty() {
             return;
         }
@@ -262,6 +269,7 @@ impl Controller {
         }
         *self.api.shown.lock() = shown;
         let _ = self.api.terms.set(terms);
+        let _ = self.api.called.set(called);
         let _ = self.api.listeners.set(listening);
     }
 }

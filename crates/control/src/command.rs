@@ -6,6 +6,8 @@ mod top;
 mod transfers;
 mod zone;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use self::cache::{
@@ -185,6 +187,8 @@ pub enum Request {
         /// Its name.
         key: String,
     },
+    /// Where the page of the API is, with a code that lets in once.
+    Page,
     /// Let keys of the API in again, where nobody is as the file of those that were revoked is damaged.
     ConfirmApiKeys,
     /// The cache of the resolver.
@@ -275,6 +279,25 @@ impl ZoneState {
     }
 }
 
+/// Where the page is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageAddress {
+    /// The address; behind `#in=` it has a code, which is good once.
+    pub address: String,
+    /// What is to be run first where the browser is, if the page is for this machine alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<String>,
+    /// For how many seconds the code is good.
+    pub seconds: u64,
+}
+
+/// Without the code.
+impl fmt::Debug for PageAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageAddress").field("seconds", &self.seconds).finish_non_exhaustive()
+    }
+}
+
 /// What the server says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
@@ -304,6 +327,8 @@ pub enum Reply {
         /// What was done.
         text: String,
     },
+    /// To `page`.
+    Page(PageAddress),
     /// To what changes zones.
     Change(ChangeLine),
     /// To what is done to texts, one for each zone.

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! It is `zonda api`, as confined as the process for numbers. One thread, which lets others go before it: what it costs no query waits for. Connections are kept. It has no list of keys:
-//! each ask has the key that its request has, and the server says what that may do. What an answer is made of comes in pieces, four at a time and as the client reads them.
+//! each ask has the key or the session that its request has, and the server says what that may do. What an answer is made of comes in pieces, four at a time and as the client reads them.
 //!
+//! * `session`: who has signed in at the page; `page`: its files.
 //! * `secure`: TLS, where the settings have a certificate. `talk`: asks and answers of many connections over one pair. `head`: what of a request is looked at before its body; `body`: that.
 //! * `request`: a request to its reply; `change`: RRsets that are to change, of a zone or of several; `make`: zones made and removed; `explain`: which rules decide; `stream`: what is told piece by piece; `whole`: what is told once all of it is there; `reply`, `refusal`: heads and short bodies.
 //!
@@ -18,10 +19,12 @@ mod change;
 mod explain;
 mod head;
 mod make;
+mod page;
 mod refusal;
 mod reply;
 mod request;
 mod secure;
+mod session;
 mod stream;
 mod talk;
 mod whole;
@@ -50,8 +53,10 @@ use crate::pair::Given;
 use crate::process::{Begun, Limits, begin, line};
 use crate::pulse::Pulse;
 use body::{ALL_OCTETS_MAX, Rooms};
+use page::Files;
 use refusal::Refusal;
 use secure::{Begun as Greeted, HANDSHAKE_WAIT, Secure};
+use session::Way;
 use talk::Talk;
 
 /// Connections: a controller has one or two, and 64 in flight of one are measured. Each has one request at a time, so that there are as many asks at the most.
@@ -83,6 +88,8 @@ struct Shared {
     /// `None`: all is in clear text.
     secure: Option<Secure>,
     talk: Talk,
+    /// The page, if there is one.
+    files: Option<Files>,
     /// Octets of large requests that are under way.
     bodies: Rc<Rooms>,
     /// Whether the process is to end.
@@ -119,7 +126,8 @@ async fn run(pair: Pair, given: Given, is_confined: bool) -> io::Result<()> {
         talk.say_unconfined();
     }
     let secure = terms.is_secure.then(|| Secure::new(talk.shown()));
-    let shared = Rc::new(Shared { names, secure, talk: talk.clone(), bodies: Rc::default(), over });
+    let (files, bodies) = (terms.page.then(Files::new), Rc::default());
+    let shared = Rc::new(Shared { names, secure, talk: talk.clone(), files, bodies, over });
     let door = Door::new(terms.allow, BOUNDS);
     let listeners: Vec<TcpListener> = listeners.into_iter().map(listener).collect::<io::Result<_>>()?;
     let of_each = Rc::clone(&shared);
@@ -143,21 +151,23 @@ async fn connection(stream: TcpStream, seat: Seat, shared: Rc<Shared>) {
     // Without it the end of an answer waits for an acknowledgement.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, WRITE_WAIT.as_millis() as u32);
-    let Some(secure) = &shared.secure else { return speak(stream, seat, &shared).await };
+    let is_loopback = stream.local_addr().is_ok_and(|own| own.ip().to_canonical().is_loopback());
+    let way = Way { is_secure: shared.secure.is_some(), is_loopback };
+    let Some(secure) = &shared.secure else { return speak(stream, seat, way, &shared).await };
     let mut over = shared.over.subscribe();
     let greeted = tokio::select! {
         greeted = secure.begin(stream) => greeted,
         _ = over.wait_for(|over| *over) => None,
     };
     match greeted {
-        Some(Greeted::Secure(stream)) => speak(stream, seat, &shared).await,
+        Some(Greeted::Secure(stream)) => speak(stream, seat, way, &shared).await,
         Some(Greeted::Clear(stream)) => drop(timeout(HANDSHAKE_WAIT, refuse_clear_text(stream)).await),
         None => {}
     }
 }
 
 /// Answers requests until the client goes, or the process is to end.
-async fn speak<S>(stream: S, seat: Seat, shared: &Rc<Shared>)
+async fn speak<S>(stream: S, seat: Seat, way: Way, shared: &Rc<Shared>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -168,7 +178,7 @@ where
     let service = service_fn(move |asked| async move {
         requests.set(requests.get() + 1);
         let is_last = requests.get() >= REQUESTS_MAX || *shared.over.borrow();
-        Ok::<_, Infallible>(request::answer(asked, seat, shared, is_last).await)
+        Ok::<_, Infallible>(request::answer(asked, seat, shared, (way, is_last)).await)
     });
     let mut serving = std::pin::pin!(http().serve_connection(TokioIo::new(stream), service));
     tokio::select! {

@@ -165,7 +165,8 @@ impl Certificate {
     }
 
     /// The names that it is for, in lower case; `*.` stands for one label.
-    pub(crate) fn names(&self) -> Vec<String> {
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
         names(&self.chain[0]).unwrap_or_default()
     }
 }

@@ -28,6 +28,42 @@ pub(crate) fn check(
     if is_known { Ok(()) } else { Err(StatusCode::MISDIRECTED_REQUEST) }
 }
 
+/// A host, and the port that was written behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Host<'h> {
+    name: &'h str,
+    /// `None`: that of the scheme.
+    pub(crate) port: Option<u16>,
+}
+
+impl Host<'_> {
+    /// Whether it is this machine, as browsers see it.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let bracketed = self.name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let address: Option<IpAddr> = bracketed.unwrap_or(self.name).parse().ok();
+        self.name.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
+    }
+}
+
+/// Whom a request is for, host and port, as it was written. One that was let in by [`check`] has one, but for some of HTTP 1.0.
+pub(crate) fn authority<'h>((uri, headers): (&'h Uri, &'h HeaderMap)) -> Option<&'h str> {
+    match uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => headers.get(HOST)?.to_str().ok(),
+    }
+}
+
+/// The same in parts. `None`: there is none, or its port is no number.
+pub(crate) fn of<'h>(head: (&'h Uri, &'h HeaderMap)) -> Option<Host<'h>> {
+    let written = authority(head)?;
+    let name = without_port(written)?;
+    let port = match written[name.len()..].strip_prefix(':') {
+        None | Some("") => None,
+        Some(digits) => Some(digits.parse().ok()?),
+    };
+    Some(Host { name, port })
+}
+
 /// Whether a host has this name; `*.` of one is any first label (RFC 9525 6.3), as certificates have it.
 fn is_named(host: &str, name: &str) -> bool {
     match name.strip_prefix("*.") {

@@ -43,6 +43,8 @@ pub struct Terms {
     pub names: Vec<String>,
     /// Whether TLS is spoken, and nothing in clear text; with what, the API's process is told as soon as it runs.
     pub is_secure: bool,
+    /// Whether the API's process has a page, and who signs in at it.
+    pub page: bool,
 }
 
 /// How numbers are written.
@@ -200,6 +202,7 @@ mod tests {
             allow: vec![("127.0.0.0".parse().unwrap(), 8)],
             names: vec!["localhost".into()],
             is_secure: true,
+            page: true,
         };
         introduce(&server, &terms, &reader.into(), &[listener.into()]).unwrap();
         let given = introduced(&child).unwrap();

@@ -80,6 +80,7 @@ fn each_status_can_be_had() {
         of_changes(&mut had, &bed);
         of_made_zones(&mut had, &bed);
         beyond(&mut had, &bed);
+        of_sessions(&mut had, &bed);
         any(&mut had, &bed);
         had.any.insert(slow.join().expect("a status"));
     });
@@ -288,6 +289,27 @@ fn beyond(had: &mut Had<'_>, bed: &Bed) {
             (404, "GET /api/zonda/v1/zones/a.test./history/x/undo"),
         ],
     );
+}
+
+/// Without a page there is nothing to sign in at; with one, on another server, there is.
+fn of_sessions(had: &mut Had<'_>, bed: &Bed) {
+    let path = "/api/zonda/v1/session";
+    let ask = |had: &mut Had<'_>, status, key: &str, method: &str, more: &str, headers: &str| {
+        had.ask(status, key, &format!("{method} {path}{more}"), headers, "")
+    };
+    ask(had, 200, &bed.acme, "GET", "", "");
+    ask(had, 404, &bed.acme, "POST", "", "");
+    ask(had, 403, &bed.acme, "POST", "", "Origin: https://evil.example\r\n");
+    ["GET", "POST", "DELETE"].iter().for_each(|method| drop(ask(had, 422, "", method, "?x=1", "")));
+    let other = Bed::new().paged();
+    let fixture = other.start();
+    let mut more = Had { fixture: &fixture, listed: BTreeSet::new(), any: BTreeSet::new() };
+    let reply = ask(&mut more, 201, &other.acme, "POST", "", "");
+    let session = super::page::session_of(&reply);
+    let foreign = format!("{session}Sec-Fetch-Site: cross-site\r\n");
+    ["GET", "DELETE"].iter().for_each(|method| drop(ask(&mut more, 403, "", method, "", &foreign)));
+    ask(&mut more, 204, "", "DELETE", "", &session);
+    had.listed.append(&mut more.listed);
 }
 
 /// What any request may get.

@@ -4,20 +4,10 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use zonda_tests::server::ctl;
-
 use super::client::{Client, body, rrset};
 use super::{Bed, Fixture, SERVER, replace};
 
 impl Fixture<'_> {
-    /// Has a command said; what it prints, and whether all went well.
-    fn told(&self, command: &[&str]) -> (String, bool) {
-        let output = ctl(&self.server, command);
-        let text =
-            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        (text, output.status.success())
-    }
-
     fn statuses(&self, keys: [&str; 2]) -> [u16; 2] {
         keys.map(|key| self.get("/zones", key).status)
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use control::Settings;
 use control::client::ask;
-use control::command::{CacheCommand, ChangeLine, LogLevel, Reply, Request, TextLine};
+use control::command::{CacheCommand, ChangeLine, LogLevel, PageAddress, Reply, Request, TextLine};
 use control::text::{Seconds, grouped};
 
 use self::cache::{
@@ -60,6 +60,7 @@ Examples:
   zonda ctl catalog confirm catalog.example
   zonda ctl store confirm customers
   zonda ctl api-key revoke acme
+  zonda ctl page
   zonda ctl freeze dyn.example
   zonda ctl explain-update dyn.example --from 192.0.2.7 --key dhcp. host.dyn.example A AAAA
   zonda ctl cache flush --tree example.com
@@ -133,6 +134,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Catalog(catalog)) => print(&catalog_text(&catalog)),
             (false, Reply::Store(store)) => print(&store_text(&store)),
             (false, Reply::Confirmed { text }) => print(&format!("{text}\n")),
+            (false, Reply::Page(page)) => print(&page_text(&page)),
             (false, Reply::Change(change)) => show_change(&change),
             (false, Reply::Text(TextLine { zone, message, .. })) => {
                 print(&format!("zone {zone}: {message}\n"))
@@ -185,6 +187,17 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
         printed &= print("stopping\n");
     }
     Ok(ok && printed)
+}
+
+/// Where the page is, the address on a line of its own.
+fn page_text(page: &PageAddress) -> String {
+    let PageAddress { address, tunnel, seconds } = page;
+    match tunnel {
+        Some(line) => format!(
+            "first, where the browser is:\n  {line}\nthen in the browser, once, within {seconds} s:\n  {address}\n"
+        ),
+        None => format!("in a browser, once, within {seconds} s:\n  {address}\n"),
+    }
 }
 
 fn show_change(change: &ChangeLine) -> bool {

@@ -12,6 +12,7 @@
 //! | `o` | what became of a zone | name, bits u8 (done, with a tag), status u16, serial before u32 and after u32, tag, words |
 //! | `f` | what is wrong | zone u16, RRset u32, words |
 //! | `e` | zones that are explained | name, status u16, words |
+//! | `s` | sessions | see [`super::Session`] |
 //! | `x` | rules | zone u16, RRset u32, granted u8, whose u8, which u16, verdict u8, words |
 //!
 //! The order is that of the frames. RRsets and rules behind the outcome of a zone are of that zone.
@@ -24,6 +25,7 @@ use super::REST_OCTETS_MAX;
 use super::ask::Cursor;
 use super::octets::{Rest, Run, put_any, put_text};
 use super::set::{Set, Sets};
+use super::who::Session;
 use crate::tag::Tag;
 
 mod item;
@@ -228,6 +230,7 @@ pub enum Piece<'f> {
     Faults(Run<'f, Fault<'f>>),
     Standings(Run<'f, Standing<'f>>),
     Rules(Run<'f, Rule<'f>>),
+    Sessions(Run<'f, Session<'f>>),
 }
 
 impl<'f> Piece<'f> {
@@ -246,6 +249,7 @@ impl<'f> Piece<'f> {
             b'f' => Piece::Faults(Run::of(rest, ITEMS_MAX)?),
             b'e' => Piece::Standings(Run::of(rest, ITEMS_MAX)?),
             b'x' => Piece::Rules(Run::of(rest, ITEMS_MAX)?),
+            b's' => Piece::Sessions(Run::of(rest, ITEMS_MAX)?),
             _ => return None,
         })
     }
@@ -263,6 +267,7 @@ impl<'f> Piece<'f> {
             Piece::Faults(_) => b'f',
             Piece::Standings(_) => b'e',
             Piece::Rules(_) => b'x',
+            Piece::Sessions(_) => b's',
         }
     }
 
@@ -279,6 +284,7 @@ impl<'f> Piece<'f> {
             Piece::Faults(run) => run.octets(),
             Piece::Standings(run) => run.octets(),
             Piece::Rules(run) => run.octets(),
+            Piece::Sessions(run) => run.octets(),
         }
     }
 }

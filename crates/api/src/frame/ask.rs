@@ -1,7 +1,7 @@
 //! What is asked for.
 //!
 //! ```text
-//! ask        kind u8 | key: octets u8, octets | address of the client, 16 octets (RFC 4291 2.5.5.2 for IPv4) | by kind
+//! ask        kind u8 | who, see [`Who`] | address of the client, 16 octets (RFC 4291 2.5.5.2 for IPv4) | by kind
 //! zone       name | condition | octets of the RRsets u32 | RRsets
 //! condition  0; 1: `*`; 2: count u8, tags of serial u32 and mark u64
 //! fields     bits u8: which are there | SOA-EDIT-API, SOA-EDIT, account: octets u8, text | kind u8 | API-RECTIFY u8 | serial u32
@@ -13,8 +13,9 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use wire::Name;
 
-use super::octets::{Item, Rest, Run, put_any, put_short, put_short_text, put_text};
+use super::octets::{Item, Rest, Run, put_any, put_short_text, put_text};
 use super::set::{Sets, SetsBuf};
+use super::who::{Secret, Who, secret};
 use super::{ASK_OCTETS_MAX, NoFrame};
 use crate::tag::Condition;
 
@@ -161,21 +162,22 @@ impl ZonesBuf {
 /// An ask.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ask<'a> {
-    /// The key that it has, as it was sent.
-    pub key: &'a [u8],
+    /// Who asks, by what the request has.
+    pub who: Who<'a>,
     /// The client's address, which is believed by nobody.
     pub address: IpAddr,
     /// What it is.
     pub asked: Asked<'a>,
 }
 
-/// Without the key.
+/// Without what is secret of who asks.
 impl fmt::Debug for Ask<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ask")
+            .field("who", &self.who)
             .field("address", &self.address)
             .field("asked", &self.asked)
-            .finish_non_exhaustive()
+            .finish()
     }
 }
 
@@ -207,6 +209,23 @@ pub enum Asked<'a> {
     Act { zone: &'a Name, act: Act },
     /// Something of the server.
     Facts(Facts),
+    /// A session is to begin, with a key or a code; one that the browser had ends with that.
+    SignIn { ending: Option<Ending<'a>> },
+    /// What the session is, or what the key may do.
+    Session,
+    /// The session is to end.
+    SignOut,
+}
+
+/// The secret of a session that is to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Ending<'a>(pub &'a Secret);
+
+/// Without it.
+impl fmt::Debug for Ending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a session")
+    }
 }
 
 impl<'a> Ask<'a> {
@@ -219,15 +238,15 @@ impl<'a> Ask<'a> {
     }
 
     fn take(rest: &mut Rest<'a>) -> Option<Ask<'a>> {
-        let (kind, key) = (rest.u8()?, rest.short()?);
+        let (kind, who) = (rest.u8()?, Who::take(rest)?);
         let address = IpAddr::V6(Ipv6Addr::from(rest.array::<16>()?)).to_canonical();
-        Some(Ask { key, address, asked: Asked::take(kind, rest)? })
+        Some(Ask { who, address, asked: Asked::take(kind, rest)? })
     }
 
     /// Appends it.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(self.asked.kind());
-        put_short(out, self.key);
+        self.who.write(out);
         let address = match self.address {
             IpAddr::V4(address) => address.to_ipv6_mapped(),
             IpAddr::V6(address) => address,
@@ -252,6 +271,9 @@ impl<'a> Asked<'a> {
             Asked::Set { .. } => b'f',
             Asked::Act { .. } => b'a',
             Asked::Facts(_) => b'n',
+            Asked::SignIn { .. } => b'i',
+            Asked::Session => b'S',
+            Asked::SignOut => b'o',
         }
     }
 
@@ -291,13 +313,16 @@ impl<'a> Asked<'a> {
                 act: one_of(rest, [Act::Notify, Act::Retrieve, Act::Rectify])?,
             },
             b'n' => Asked::Facts(one_of(rest, [Facts::Numbers, Facts::Keys])?),
+            b'i' => Asked::SignIn { ending: rest.any(|rest| secret(rest).map(Ending))? },
+            b'S' => Asked::Session,
+            b'o' => Asked::SignOut,
             _ => return None,
         })
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Asked::Who => {}
+            Asked::Who | Asked::Session | Asked::SignOut => {}
             Asked::List { name, account, after, limit } => {
                 put_any(out, *name, |out, name| name.write(out));
                 put_any(out, *account, |out, account| put_short_text(out, account, ACCOUNT_OCTETS_MAX));
@@ -349,6 +374,9 @@ impl<'a> Asked<'a> {
                 out.push(*act as u8);
             }
             Asked::Facts(facts) => out.push(*facts as u8),
+            Asked::SignIn { ending } => {
+                put_any(out, *ending, |out, Ending(secret)| out.extend_from_slice(secret));
+            }
         }
     }
 }

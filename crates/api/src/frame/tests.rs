@@ -8,6 +8,8 @@ use wire::{Name, NameBuf};
 #[derive(Clone, Debug)]
 struct Given {
     key: Vec<u8>,
+    secret: [u8; SESSION_OCTETS],
+    who: u8,
     address: [u8; 16],
     choice: u8,
     names: [NameBuf; 2],
@@ -37,8 +39,10 @@ fn condition() -> impl Strategy<Value = Condition> {
 prop_compose! {
     fn given()(
         key in vec(any::<u8>(), 0..=KEY_OCTETS_MAX),
+        secret in vec(any::<u8>(), SESSION_OCTETS).prop_map(|octets| octets.try_into().unwrap()),
+        who in 0u8..4,
         address in any::<[u8; 16]>(),
-        choice in 0u8..12,
+        choice in 0u8..15,
         names in [name(), name()],
         texts in ["[!-~]{1,40}", "[ -~ü]{0,20}", "[ -~]{0,40}"],
         numbers in any::<[u32; 2]>(),
@@ -46,7 +50,7 @@ prop_compose! {
         condition in condition(),
         sets in vec((name(), any::<u16>(), 0u8..4, 0..=TTL_MAX, vec(vec(any::<u8>(), 0..30), 1..4)), 0..6),
     ) -> Given {
-        Given { key, address, choice, names, texts, numbers, flags, condition, sets }
+        Given { key, secret, who, address, choice, names, texts, numbers, flags, condition, sets }
     }
 }
 
@@ -114,12 +118,20 @@ fn with_ask(given: &Given, check: impl FnOnce(Ask<'_>)) {
             zone,
             act: [Act::Notify, Act::Retrieve, Act::Rectify][usize::from(a) + usize::from(b)],
         },
-        _ => Asked::Facts(if a { Facts::Numbers } else { Facts::Keys }),
+        11 => Asked::Facts(if a { Facts::Numbers } else { Facts::Keys }),
+        12 => Asked::SignIn { ending: a.then_some(Ending(&given.secret)) },
+        13 => Asked::Session,
+        _ => Asked::SignOut,
     };
     let address = std::net::Ipv6Addr::from(given.address);
     let address =
         if a { std::net::IpAddr::V6(address).to_canonical() } else { [192, 0, 2, limit as u8].into() };
-    check(Ask { key: &given.key, address, asked });
+    let who = match given.who {
+        0 => Who::Key(&given.key),
+        1 => Who::Code(&given.key),
+        who => Who::Session { secret: &given.secret, is_person: who == 2 },
+    };
+    check(Ask { who, address, asked });
 }
 
 /// One that has all that runs of answers have.
@@ -172,6 +184,13 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
         next: b.then_some(Cursor { start: 1, slot: number.into() }),
         words: third,
     };
+    let session = |secret| Session {
+        secret,
+        verbs: Verbs(number as u16),
+        who: b.then_some(first),
+        server: second,
+        until: c.then_some(Until { idle: number, left: limit }),
+    };
     let mut end = Vec::new();
     assert!(Answer::Done(done).write(7, &mut end) && Answer::More.write(7, &mut end));
     vec![
@@ -186,6 +205,7 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
         run(b'f', [Fault { zone: 1, set: FAULT_SETS_NONE, words: second }]),
         run(b'e', [standing(zone), standing(other)]),
         run(b'x', [rule, rule]),
+        run(b's', [session(None), session(Some(&given.secret))]),
         run(b't', [first.as_bytes(), second.as_bytes()]),
         end,
     ]
@@ -340,7 +360,7 @@ fn octets_that_are_none() {
     };
     let said = |octets: &[u8]| Said::of(&Frame::read(octets).unwrap().unwrap().0).map(drop);
     let answer = |octets: &[u8]| Answer::of(&Frame::read(octets).unwrap().unwrap().0).map(drop);
-    let head = [&b"\0"[..], &[0; 16]].concat();
+    let head = [&b"\0\0"[..], &[0; 16]].concat();
     for (kind, rest) in [
         (b'?', &b""[..]),
         (b's', b"x"),
@@ -348,7 +368,11 @@ fn octets_that_are_none() {
         (b'l', &[0, 0, 0, 9]),
         (b'l', &[0xff; 4]),
         (b'a', b""),
-        (b'a', &[&b"w\x02k"[..], &[0; 16]].concat()),
+        (b'a', &[&b"w\0\x02k"[..], &[0; 16]].concat()),
+        // Nobody who asks, half of a secret, and a session that is to end.
+        (b'a', &[&b"w\x04"[..], &[0; 80]].concat()),
+        (b'a', &[&b"w\x01"[..], &[0; 32 + 16]].concat()),
+        (b'a', &[b"i", &head[..], b"\x01", &[0; 32]].concat()),
         (b'a', &[b"w", &head[..], b"?"].concat()),
         (b'a', &[b"a", &head[..], b"\0\x03"].concat()),
         (b'a', &[b"z", &head[..], b"\0\x00\x02"].concat()),
@@ -389,7 +413,7 @@ fn long_asks_come_in_parts() {
     }
     sets.end();
     let asked = Asked::Make { zone: &zone, repeat: None, fields: Fields::default(), sets: sets.sets() };
-    let asked = Ask { key: b"key", address: [192, 0, 2, 1].into(), asked };
+    let asked = Ask { who: Who::Key(b"key"), address: [192, 0, 2, 1].into(), asked };
     let asking = Asking::of(5, &asked).unwrap();
     let mut first = Vec::new();
     asking.begin(&mut first);
@@ -423,7 +447,7 @@ fn what_cannot_be_asked() {
     let zone = NameBuf::root();
     let can = |key: &[u8], repeat: Option<&str>| {
         let asked = Asked::Drop { zone: &zone, repeat, condition: Condition::None };
-        Asking::of(1, &Ask { key, address: [192, 0, 2, 1].into(), asked }).is_some()
+        Asking::of(1, &Ask { who: Who::Key(key), address: [192, 0, 2, 1].into(), asked }).is_some()
     };
     let text = "x".repeat(KEY_OCTETS_MAX + 1);
     let (key, repeat) = (&text.as_bytes()[1..], &text[..REPEAT_OCTETS_MAX]);
@@ -436,21 +460,36 @@ fn what_cannot_be_asked() {
 #[test]
 fn keys_are_not_told() {
     let key = b"zonda_secret";
-    let ask = Ask { key, address: [192, 0, 2, 1].into(), asked: Asked::Who };
-    let asking = Asking::of(1, &ask).unwrap();
-    let mut octets = Vec::new();
-    asking.begin(&mut octets);
-    let (frame, _) = Frame::read(&octets).unwrap().unwrap();
-    let told = format!("{ask:?} {asking:?} {frame:?} {:?} {:?}", Said::of(&frame), Said::Part(&octets));
+    let mut secret = [7; SESSION_OCTETS];
+    secret[..key.len()].copy_from_slice(key);
     let as_numbers = format!("{key:?}");
-    assert!(!told.contains("secret") && !told.contains(as_numbers.trim_matches(['[', ']'])), "{told}");
-    assert!(told.contains("192.0.2.1") && told.contains("Who"), "{told}");
+    let is_told = |told: &str| told.contains("secret") || told.contains(as_numbers.trim_matches(['[', ']']));
+    let session = Who::Session { secret: &secret, is_person: true };
+    for who in [Who::Key(key), Who::Code(key), session] {
+        for asked in [Asked::Who, Asked::SignIn { ending: Some(Ending(&secret)) }] {
+            let ask = Ask { who, address: [192, 0, 2, 1].into(), asked };
+            let asking = Asking::of(1, &ask).unwrap();
+            let mut octets = Vec::new();
+            asking.begin(&mut octets);
+            let (frame, _) = Frame::read(&octets).unwrap().unwrap();
+            let said = (Said::of(&frame), Said::Part(&octets));
+            let told = format!("{ask:?} {asking:?} {frame:?} {said:?}");
+            assert!(!is_told(&told) && told.contains("192.0.2.1"), "{told}");
+        }
+    }
+    let until = Some(Until { idle: 1, left: 2 });
+    let told = Session { secret: Some(&secret), verbs: Verbs::READ, who: None, server: "ns1", until };
+    let mut octets = Vec::new();
+    told.write(&mut octets);
+    let piece = Piece::Sessions(Run::read(&octets).unwrap());
+    let printed = format!("{told:?} {:?}", Answer::Piece(piece));
+    assert!(!is_told(&printed) && printed.contains("ns1"), "{printed}");
 }
 
 fn is_read(zones: &ZonesBuf) -> bool {
     let mut octets = Vec::new();
     let asked = Asked::Explain(zones.zones());
-    Ask { key: b"", address: [0; 4].into(), asked }.write(&mut octets);
+    Ask { who: Who::Key(b""), address: [0; 4].into(), asked }.write(&mut octets);
     Ask::read(&octets).is_ok()
 }
 

@@ -1,7 +1,7 @@
 //! What bodies are read as, and why not.
 
 use super::*;
-use crate::frame::{Ask, Asked, Asking, Kind, RRSETS_MAX, Set, SetsBuf, What, ZONES_MAX};
+use crate::frame::{Ask, Asked, Asking, Kind, RRSETS_MAX, Set, SetsBuf, What, Who, ZONES_MAX};
 use crate::tag::{Condition, Tag};
 use wire::iana::rtype;
 
@@ -252,7 +252,9 @@ mod long {
         assert_eq!(made.sets.count(), RRSETS_MAX);
         let (fields, sets) = (made.fields.fields(), made.sets.sets());
         let asked = Asked::Make { zone: &made.zone, repeat: None, fields, sets };
-        assert!(Asking::of(1, &Ask { key: b"key", address: [127, 0, 0, 1].into(), asked }).is_some());
+        assert!(
+            Asking::of(1, &Ask { who: Who::Key(b"key"), address: [127, 0, 0, 1].into(), asked }).is_some()
+        );
     }
 
     #[test]

@@ -6,11 +6,13 @@
 mod explained;
 mod found;
 mod outcome;
+mod session;
 mod zone;
 
 pub use explained::Explained;
 pub use found::{Found, History, Keys, Numbers};
 pub use outcome::{Outcomes, Undone, undone};
+pub use session::session;
 pub use zone::{Rows, Sets, Zone, url};
 
 use wire::Name;

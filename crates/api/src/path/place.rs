@@ -41,13 +41,14 @@ pub(super) enum Place {
     OpenApi,
     History(NameBuf),
     Undo(NameBuf, u32),
+    Session,
 }
 
 /// Makes a place of the parts of a path that its template leaves open.
 type Make = fn(&[&[u8]]) -> Result<Place, Refusal>;
 
 /// All paths, as the description of the API has them (`openapi.json`): what stands in braces is left open.
-pub(super) const PATHS: [(&str, Make); 28] = [
+pub(super) const PATHS: [(&str, Make); 29] = [
     ("/api", |_| Ok(Place::Versions)),
     ("/api/v1/servers", |_| Ok(Place::Servers)),
     ("/api/v1/servers/localhost", |_| Ok(Place::Server)),
@@ -83,6 +84,7 @@ pub(super) const PATHS: [(&str, Make); 28] = [
     ("/api/zonda/v1/changes", |_| Ok(Place::Changes)),
     ("/api/zonda/v1/explain", |_| Ok(Place::Explain)),
     ("/api/zonda/v1/openapi.json", |_| Ok(Place::OpenApi)),
+    ("/api/zonda/v1/session", |_| Ok(Place::Session)),
     ("/api/zonda/v1/zones", |_| Ok(Place::Rows)),
     ("/api/zonda/v1/zones/{zone_id}/history", |open| of_zone(open, Place::History)),
     ("/api/zonda/v1/zones/{zone_id}/history/{serial}/undo", undo),
@@ -107,7 +109,7 @@ impl Place {
 
     /// Whether it is below `/api/zonda/v1`, however that was written.
     pub(super) fn is_beyond(&self) -> bool {
-        matches!(self, Place::Rows | Place::Changes | Place::Explain | Place::OpenApi)
+        matches!(self, Place::Rows | Place::Changes | Place::Explain | Place::OpenApi | Place::Session)
             || matches!(self, Place::History(_) | Place::Undo(..))
     }
 
@@ -121,6 +123,7 @@ impl Place {
             Place::Zone(_) => "GET, HEAD, PATCH, PUT, DELETE",
             Place::Flush | Place::Act(..) => "PUT",
             Place::Changes | Place::Explain => "POST",
+            Place::Session => "GET, HEAD, POST, DELETE",
             Place::Versions
             | Place::Servers
             | Place::Server
@@ -192,6 +195,11 @@ impl Place {
             Place::OpenApi => Request::OpenApi,
             Place::History(zone) => Request::History(zone),
             Place::Undo(zone, serial) => Request::Undo(zone, serial),
+            Place::Session => match method {
+                "GET" => Request::Session,
+                "POST" => Request::SignIn,
+                _ => Request::SignOut,
+            },
         })
     }
 }

@@ -90,6 +90,10 @@ fn requests_beyond() {
         ("POST /api/zonda/v1/changes", Request::Changes),
         ("POST /api/zonda/v1/explain", Request::Explain),
         ("GET /api/zonda/v1/openapi.json", Request::OpenApi),
+        ("GET /api/zonda/v1/session", Request::Session),
+        ("HEAD /api/zonda/v1/session", Request::Session),
+        ("POST /api/zonda/v1/session", Request::SignIn),
+        ("DELETE /api/zonda/v1/session", Request::SignOut),
         ("GET /api/zonda/v1/zones", Request::Rows { account: None, after: None, limit: 0 }),
         (
             "GET /api/zonda/v1/zones?limit=10000&after=1f-00000000000000ab&account=acme",
@@ -112,6 +116,7 @@ fn requests_beyond() {
         "GET /api/zonda/v1/zones?after=-1",
         "GET /api/zonda/v1/zones?after=1-00000000000000abc",
         "GET /api/zonda/v1/zones?page=1",
+        "POST /api/zonda/v1/session?code=a",
         "POST /api/zonda/v1/changes?dry-run=true",
         // However the root is written.
         "POST /api/%7aonda/v1/changes?dry-run=true",
@@ -183,6 +188,8 @@ fn what_is_no_method() {
         "GET ~/cache/flush",
         "PATCH ~/zones/a./metadata",
         "GET /api/zonda/v1/changes",
+        "OPTIONS /api/zonda/v1/session",
+        "PUT /api/zonda/v1/session",
         "get /api",
         "TRACE /api",
     ] {

@@ -1,4 +1,4 @@
-//! The audit: a line of JSON for each ask of a key that would change something, done or refused.
+//! The audit: a line of JSON for each ask of a key that would change something, done or refused, and for who signs in and out at the page.
 //!
 //! ```text
 //! ask -> About (who, what, which zone) -> its end, as it is said -> line -> queue -> sink -> file
@@ -10,7 +10,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::frame::{Act, Ask, Asked, What};
@@ -41,6 +40,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// How long the file is waited for at the end.
 const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// In the place of a key, who has a code: no key has this name.
+const OPERATOR: &str = "(operator)";
 
 /// What is told of an ask before it is known what comes of it.
 pub(super) struct About {
@@ -81,9 +83,8 @@ struct Open {
 pub(super) struct Audit(RefCell<Option<Open>>);
 
 impl About {
-    /// What an ask would change, and who asks. `None`: it changes nothing, or its key is none.
-    fn of(keys: &Keys, ask: &Ask<'_>) -> Option<About> {
-        let key: &Arc<Key> = keys.find(ask.key, now())?;
+    /// What an ask would change, or who signs in and out with it. `None`: it does neither.
+    fn of(keys: &Keys, key: &Key, ask: &Ask<'_>) -> Option<About> {
         let one = |zone: &Name| vec![text(zone)];
         let (method, zones, is_dry) = match &ask.asked {
             Asked::Change { zones, is_dry, .. } => {
@@ -95,6 +96,8 @@ impl About {
             Asked::Drop { zone, .. } => ("DELETE", one(zone), false),
             Asked::Act { zone, act: Act::Notify } => ("notify", one(zone), false),
             Asked::Act { zone, .. } => ("axfr-retrieve", one(zone), false),
+            Asked::SignIn { .. } => ("in", Vec::new(), false),
+            Asked::SignOut => ("out", Vec::new(), false),
             _ => return None,
         };
         let (mut sets, mut more) = (Vec::new(), 0);
@@ -115,7 +118,8 @@ impl About {
             Asked::Change { repeat, .. } => repeat.map(str::to_owned),
             _ => None,
         };
-        let (key, since) = (key.settings.name.clone(), Instant::now());
+        let key = if keys.is_operator(key) { OPERATOR.to_owned() } else { key.settings.name.clone() };
+        let since = Instant::now();
         let (address, serials, serial) = (ask.address, Vec::new(), None);
         Some(About { key, address, method, zones, sets, more, is_dry, repeat, since, serials, serial })
     }
@@ -133,6 +137,7 @@ impl About {
                 put("zone", json!(zone));
                 serials(0).into_iter().for_each(|(before, after)| put("serials", json!([before, after])));
             }
+            [] => {}
             zones => {
                 let of = |(number, zone): (usize, &String)| match serials(number) {
                     Some((before, after)) => json!({"zone": zone, "serials": [before, after]}),
@@ -184,9 +189,9 @@ impl Audit {
     }
 
     /// What is to be told of an ask. `None`: nothing.
-    pub(super) fn about(&self, keys: &Keys, ask: &Ask<'_>) -> Option<Box<About>> {
+    pub(super) fn about(&self, keys: &Keys, key: &Key, ask: &Ask<'_>) -> Option<Box<About>> {
         self.0.borrow().as_ref()?;
-        About::of(keys, ask).map(Box::new)
+        About::of(keys, key, ask).map(Box::new)
     }
 
     /// An ask came to its end.

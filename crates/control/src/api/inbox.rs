@@ -16,6 +16,7 @@ use super::explain::{Question, Terms};
 use super::look::{Listed, NotPinned, Pinned};
 use super::make::Worked;
 use super::search::Sought;
+use super::sessions::Code;
 use crate::dynamic::{NotAltered, Outcome};
 
 /// Which ask of which process.
@@ -27,12 +28,14 @@ pub(super) struct Of {
     pub(super) ask: u32,
 }
 
-/// What is told. Each but the first two and the last is because of an ask, of which there is a bound; a search has some pieces.
+/// What is told. Each but the first three and the last is because of an ask, of which there is a bound; a search has some pieces.
 pub(super) enum Event {
     /// Keys are others.
     Keys(Arc<Keys>),
     /// Another certificate is shown.
     Shown(Arc<Certificate>),
+    /// A code was printed, by which its reader may sign in.
+    Code(Code),
     /// What became of a change, of each of its zones, see [`crate::dynamic::AlterDone`].
     Altered(Of, Result<Vec<Option<Outcome>>, NotAltered>),
     /// A zone in a state that stays.

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use api::frame::{Act, Ask, Asked, FOUND_MAX, Facts, Objects, Part, Sets, Verbs, What, Zones};
+use api::frame::{Act, Ask, Asked, FOUND_MAX, Facts, Objects, Part, Sets, Verbs, What, Who, Zones};
 use api::path::id;
 use change::alteration::{Fault, check_form};
 use wire::{NameBuf, SortKey};
 
 use super::explain::Question;
 use super::reading::Wanted;
+use super::sessions::{Now, Sessions};
 use super::words::{NO_ZONE, altered};
 use super::{Key, Keys};
 use crate::dynamic::Repeat;
@@ -52,6 +53,12 @@ pub(super) enum Task {
     Act { zone: NameBuf, act: Act },
     /// A zone is made, set or removed.
     Work { zone: NameBuf, repeat: Option<Repeat> },
+    /// A session begins.
+    SignIn,
+    /// What a session is, or what a key may do, is told.
+    Session,
+    /// A session ends.
+    SignOut,
 }
 
 /// Why nothing is done.
@@ -91,10 +98,42 @@ impl No {
     }
 }
 
-/// The key of an ask, and what is to be done. `now`: seconds since 1970.
-pub(super) fn judge(keys: &Keys, ask: &Ask<'_>, now: u64) -> Result<(Arc<Key>, Task), No> {
-    let key = keys.find(ask.key, now).ok_or_else(|| No::new(401, NO_KEY))?;
-    Ok((Arc::clone(key), task(keys, key, &ask.asked)?))
+/// The key of an ask: of who has none, of a code that is given for anything but a session, and of a session that is over, the same is said.
+pub(super) fn whose(keys: &Keys, sessions: &Sessions, ask: &Ask<'_>, now: Now) -> Result<Arc<Key>, No> {
+    let is_for_that = !matches!(ask.who, Who::Code(_)) || matches!(ask.asked, Asked::SignIn { .. });
+    let key = if is_for_that { sessions.whose(keys, &ask.who, now) } else { None };
+    key.ok_or_else(|| No::new(401, NO_KEY))
+}
+
+/// What is to be done, if its key may have it done. Who has signed in may have nothing done but what only reads, whatever the process says.
+pub(super) fn judge(keys: &Keys, key: &Key, ask: &Ask<'_>) -> Result<Task, No> {
+    match (&ask.who, &ask.asked) {
+        (Who::Session { .. }, Asked::Session | Asked::SignOut) => {}
+        (Who::Session { .. }, Asked::SignIn { .. }) => {
+            return Err(No::new(403, "a session begins with a key or a code, and with no other session"));
+        }
+        (Who::Session { .. }, asked) if !is_reading(asked) => {
+            return Err(No::new(403, "a session only reads: this needs a key"));
+        }
+        (Who::Key(_) | Who::Code(_), Asked::SignOut) => {
+            return Err(No::new(401, NO_KEY));
+        }
+        _ => {}
+    }
+    task(keys, key, &ask.asked)
+}
+
+/// Whether an ask changes nothing, and is no dry run of one that would.
+fn is_reading(asked: &Asked<'_>) -> bool {
+    matches!(
+        asked,
+        Asked::Who
+            | Asked::List { .. }
+            | Asked::Search { .. }
+            | Asked::Zone { .. }
+            | Asked::History { .. }
+            | Asked::Facts(_)
+    )
 }
 
 /// What is to be done, if the key may have it done.
@@ -109,6 +148,9 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
     };
     Ok(match *asked {
         Asked::Who => Task::Who(key.verbs),
+        Asked::SignIn { .. } => Task::SignIn,
+        Asked::Session => Task::Session,
+        Asked::SignOut => Task::SignOut,
         Asked::List { name, account, after, limit } => {
             may(Verbs::READ, "read")?;
             let name = name.map(wire::Name::to_lowercase);
@@ -211,7 +253,7 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
 fn repeat_of(key: &Key, name: Option<&str>, asked: Asked<'_>) -> Option<Repeat> {
     let mut octets = Vec::new();
     let name = name?;
-    Ask { key: &[], address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), asked }.write(&mut octets);
+    Ask { who: Who::Key(&[]), address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), asked }.write(&mut octets);
     Some(Repeat::of(key, name, &octets))
 }
 

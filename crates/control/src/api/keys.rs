@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use api::frame::Verbs;
+use api::letters;
 use change::Policy;
 use change::serial::date;
 use sha2::{Digest, Sha256};
@@ -26,6 +27,12 @@ const PURPOSE: &[u8] = b"zonda api key\0";
 
 /// Before the hash in the settings.
 const SCHEME: &str = "sha256:";
+
+/// What the hash is of that stands for all who have signed in with a code: no secret has it.
+const PURPOSE_OF_OPERATOR: &[u8] = b"zonda page operator\0";
+
+/// What of its verbs a session has of a key: what only reads.
+const OF_SESSIONS: Verbs = Verbs(Verbs::READ.0 | Verbs::EXPLAIN.0 | Verbs::OBSERVE.0 | Verbs::SERVER.0);
 
 /// Octets of a hash.
 pub(crate) const HASH_OCTETS: usize = 32;
@@ -65,6 +72,27 @@ impl Key {
         let rules = self.settings.rules.texts();
         usize::from(number).checked_sub(1).and_then(|at| rules.get(at)).map_or("", |rule| rule)
     }
+
+    /// The same key with what of its verbs only reads.
+    pub(super) fn for_session(&self) -> Key {
+        Key { verbs: Verbs(self.verbs.0 & OF_SESSIONS.0), ..self.clone() }
+    }
+
+    /// What who signs in with a code has: all zones, to read.
+    fn operator() -> Key {
+        let mut zones = Allowed::default();
+        zones.add(Name::root());
+        NameBuf::from_text("*.").iter().for_each(|below| zones.add(below));
+        let (settings, policy, verbs) = (ApiKeySettings::default(), Policy::default(), OF_SESSIONS);
+        Key { settings, hash: operator_hash(), verbs, zones, policy, expires: None }
+    }
+}
+
+/// Under which the operator is among keys.
+pub(super) fn operator_hash() -> [u8; HASH_OCTETS] {
+    let mut hash = Sha256::new();
+    hash.update(PURPOSE_OF_OPERATOR);
+    hash.finalize().into()
 }
 
 /// The keys that are let in.
@@ -79,9 +107,20 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// These.
+    /// These, and that of the operator, which has no secret.
     pub(crate) fn new(keys: impl Iterator<Item = Arc<Key>>, number: u64, tsig: Arc<[NameBuf]>) -> Keys {
+        let keys = keys.chain([Arc::new(Key::operator())]);
         Keys { by_hash: keys.map(|key| (key.hash, key)).collect(), number, tsig }
+    }
+
+    /// What who signs in with a code has.
+    pub(super) fn operator(&self) -> Option<&Arc<Key>> {
+        self.by_hash.get(&operator_hash())
+    }
+
+    /// Whether it is that of the operator.
+    pub(super) fn is_operator(&self, key: &Key) -> bool {
+        key.hash == operator_hash()
     }
 
     /// Those of settings.
@@ -181,26 +220,12 @@ pub fn new_api_key(name: &str) -> Result<(String, String), String> {
     let mut octets = [0; SECRET_OCTETS];
     sync::random::fill_from_system(&mut octets)
         .map_err(|error| format!("cannot have random numbers: {error}"))?;
-    let secret = format!("zonda_{}", base64_for_addresses(&octets));
+    let secret = format!("zonda_{}", letters::from_octets(&octets));
     let hash = text_of_hash(&hash_of(secret.as_bytes()));
     let section = format!(
         "[[api-key]]\nname = \"{name}\"\nhash = \"{hash}\"\nverbs = [\"read\"]\nzones = []     # such as \"example.com.\" or \"*.example.com.\"\nrules = []     # such as \"grant label _acme-challenge TXT\", beside the verb \"change\"\n"
     );
     Ok((section, secret))
-}
-
-/// RFC 4648 5, without padding.
-fn base64_for_addresses(octets: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut text = String::new();
-    for three in octets.chunks(3) {
-        let bits =
-            three.iter().fold(0u32, |bits, octet| bits << 8 | u32::from(*octet)) << (8 * (3 - three.len()));
-        for at in 0..=three.len() {
-            text.push(char::from(LETTERS[(bits >> (18 - 6 * at)) as usize & 63]));
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -248,12 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn base64() {
-        for (octets, text) in
-            [(&b""[..], ""), (b"f", "Zg"), (b"fo", "Zm8"), (b"foo", "Zm9v"), (b"\xff\xfe\xfd\xfc", "__79_A")]
-        {
-            assert_eq!(base64_for_addresses(octets), text);
-        }
+    fn hashes() {
         assert_eq!(hash_from_text("sha256:00"), None);
         assert_eq!(hash_from_text(&format!("sha256:{}", "0G".repeat(32))), None);
         assert_eq!(hash_from_text(&format!("sha256:{}", "0f".repeat(32))), Some([15; 32]));

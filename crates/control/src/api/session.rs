@@ -10,6 +10,7 @@
 
 mod change;
 mod seeking;
+mod signed;
 mod taken;
 mod turns;
 
@@ -30,12 +31,13 @@ use super::audit::{About, Audit};
 use super::counts::Counts;
 use super::explain::Explaining;
 use super::inbox::{Event, Inbox, Of};
-use super::judge::{At, No, Task, judge};
+use super::judge::{At, No, Task, judge, whose};
 use super::listing::Listing;
 use super::look::{Look, Looks};
 use super::make::{Job, Work, Works};
 use super::reading::{Reading, Wanted, frame, pieces_of_names};
 use super::search::Searches;
+use super::sessions::{Now, Sessions};
 use super::{Key, Keys};
 use crate::controller::Controller;
 use crate::dynamic::{Alter, AlterDone};
@@ -72,6 +74,8 @@ pub(super) struct Around {
     pub(super) works: Works,
     pub(super) searches: Searches,
     pub(super) counts: Arc<Counts>,
+    /// Who has signed in.
+    pub(super) sessions: Sessions,
     /// Of cursors: another start has another.
     pub(super) start: u64,
 }
@@ -320,11 +324,16 @@ impl Session {
 
     /// Begins with what is asked for, if its key may.
     fn begin(&mut self, around: &Around, keys: &Keys, number: u32, ask: &Ask<'_>, attempts: u8) {
+        let now = Now { wall: wall(), at: Instant::now() };
+        let key = match whose(keys, &around.sessions, ask, now) {
+            Ok(key) => key,
+            Err(no) => return self.refuse(around, number, &no),
+        };
         if let Some(entry) = self.asks.get_mut(&number).filter(|entry| entry.about.is_none()) {
-            entry.about = around.audit.about(keys, ask);
+            entry.about = around.audit.about(keys, &key, ask);
         }
-        let (key, task) = match judge(keys, ask, wall()) {
-            Ok(judged) => judged,
+        let task = match judge(keys, &key, ask) {
+            Ok(task) => task,
             Err(no) => return self.refuse(around, number, &no),
         };
         if !self.has_place(&key) || (attempts == 0 && !self.has_long_place(number, &key)) {
@@ -345,6 +354,9 @@ impl Session {
                 let pieces = Run::read(&octets).and_then(|run| frame(number, Piece::Verbs(run)));
                 entry.state = State::Ready(pieces.into_iter().collect(), 200);
                 self.turns.push_back(number);
+            }
+            Task::SignIn | Task::Session | Task::SignOut => {
+                self.signed(around, number, (keys, &key), ask, now);
             }
             Task::Keys(names) => {
                 entry.state = State::Ready(pieces_of_names(number, &names), 200);

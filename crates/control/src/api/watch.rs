@@ -14,9 +14,11 @@ use super::audit::Audit;
 use super::certificate::{LOOK_PAUSE, Shown};
 use super::inbox::{Event, Inbox};
 use super::session::{Around, Session};
+use super::sessions::Sessions;
 use super::{look, make, search};
 use crate::child::Child;
 use crate::controller::Controller;
+use crate::expiry::now;
 use crate::http::{Started, start as start_child};
 use crate::text::Span;
 
@@ -44,13 +46,21 @@ struct Known {
 }
 
 impl Known {
-    /// Takes what is of no process.
-    fn take(&mut self, event: &Event) {
+    /// Takes what is of no process; gives what else there is.
+    fn take(&mut self, around: &Around, event: Event) -> Option<Event> {
         match event {
-            Event::Keys(newer) => self.keys = Arc::clone(newer),
-            Event::Shown(newer) => self.shown = Some(Arc::clone(newer)),
+            Event::Code(code) => {
+                around.sessions.take_code(code);
+                return None;
+            }
+            Event::Keys(ref newer) => {
+                self.keys = Arc::clone(newer);
+                around.sessions.look_at_keys(newer, now());
+            }
+            Event::Shown(ref newer) => self.shown = Some(Arc::clone(newer)),
             _ => {}
         }
+        Some(event)
     }
 
     /// Has the files looked at if it is time, and says how long until the next time.
@@ -81,9 +91,12 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let works = make::start(owner.clone(), Arc::clone(&inbox))?;
     let searches = search::start(controller.catalog.reader(), Arc::clone(&inbox))?;
     let start = std::hash::BuildHasher::hash_one(&api.seed, "cursors");
-    let audit = Audit::of(&controller.change().settings);
+    let (audit, sessions) = {
+        let change = controller.change();
+        (Audit::of(&change.settings), Sessions::of(&change.settings))
+    };
     let counts = Arc::clone(&api.counts);
-    let around = Around { owner, inbox, looks, audit, works, searches, counts, start };
+    let around = Around { owner, inbox, looks, audit, works, searches, counts, sessions, start };
     api.note_keys(controller.folder(), &controller.change().settings);
     // Told with the lock held, or what is newer could be told before it.
     let shown = api.shown.lock();
@@ -152,10 +165,11 @@ fn wait(around: &Around, pause: Duration, known: &mut Known) {
     let until = Instant::now() + pause;
     loop {
         for event in around.inbox.take() {
-            known.take(&event);
-            match event {
-                Event::Pinned(_, Ok(pinned)) => drop(around.looks.push(look::Look::Unpin(pinned.zone), 0)),
-                Event::Over => return,
+            match known.take(around, event) {
+                Some(Event::Pinned(_, Ok(pinned))) => {
+                    drop(around.looks.push(look::Look::Unpin(pinned.zone), 0));
+                }
+                Some(Event::Over) => return,
                 _ => {}
             }
         }
@@ -243,8 +257,9 @@ fn listen(
 /// Takes what others have told, keys among it.
 fn take_events(around: &Around, session: &mut Session, known: &mut Known) {
     for event in around.inbox.take() {
-        known.take(&event);
-        session.take(around, &known.keys, event);
+        if let Some(event) = known.take(around, event) {
+            session.take(around, &known.keys, event);
+        }
     }
 }
 
@@ -257,7 +272,7 @@ fn timespec(duration: Duration) -> Timespec {
 mod tests {
     use super::*;
     use crate::api::session::tests::Bed;
-    use api::frame::{Ask, Asked, Said};
+    use api::frame::{Ask, Asked, Said, Who};
     use std::io::Write;
 
     /// Both come while the thread waits, or is kept from its processor: keys, and what is asked with one that is none of them.
@@ -268,7 +283,11 @@ mod tests {
         for (number, keys, status) in [(1, None, "1 200"), (2, Some(Keys::default()), "2 401")] {
             let pause = advance(&bed.around, &mut bed.session, &mut known);
             keys.into_iter().for_each(|keys| bed.around.inbox.tell(Event::Keys(Arc::new(keys))));
-            let ask = Ask { key: bed.secret.as_bytes(), address: [127, 0, 0, 1].into(), asked: Asked::Who };
+            let ask = Ask {
+                who: Who::Key(bed.secret.as_bytes()),
+                address: [127, 0, 0, 1].into(),
+                asked: Asked::Who,
+            };
             let mut octets = Vec::new();
             assert!([Said::Ask(ask), Said::Credit(4)].iter().all(|said| said.write(number, &mut octets)));
             bed.child.write_all(&octets).unwrap();

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use api::frame::SESSION_NAME_OCTETS_MAX;
 use change::Policy;
 use change::policy::{API_NAME_OCTETS_MAX, is_api_name, of_api_key};
 use observe::Output;
@@ -17,6 +18,7 @@ use super::access::Place;
 use super::catalogs::allowed;
 use super::declare::section;
 use super::http::{Wrong, check_clients};
+use super::lasting::Lasting;
 use super::problem::Report;
 use super::sections::ZoneSettings;
 use super::value::{Names, Range};
@@ -34,6 +36,14 @@ const VERBS: &str = "\"read\", \"change\", \"act\", \"make\", \"set\", \"drop\",
 
 /// Name servers that zones are made with: as many as a client may name.
 const NAMESERVERS_MAX: usize = 64;
+
+/// How long a session of the page may last: below a minute it would be over before that could be said, and beyond a month nobody knows any more who has signed in.
+const PAGE_TIME_MIN: Lasting = Lasting::seconds(60);
+const PAGE_TIME_MAX: Lasting = Lasting::seconds(30 * 86_400);
+
+/// Characters of the page's name: more has no place in a title, and so many fit into what sessions are told, whatever their alphabet.
+const PAGE_NAME_MAX: usize = 63;
+const _: () = assert!(PAGE_NAME_MAX * 4 <= SESSION_NAME_OCTETS_MAX);
 
 /// Zones of a key, as they are written.
 const ZONES_MAX: usize = 1024;
@@ -65,6 +75,14 @@ section! {
         below: bool = false, Range::Any, live;
         /// How many zones may be made: each is a file, and some hundred octets of memory.
         zones_max: u32 = 100_000, Range::Number("zones", 1, 1_000_000), live;
+        /// Whether there is a page at `/`, to look at what this server does in a browser. `zonda ctl page` says where, and lets its reader in; keys do too, for what they read.
+        page: bool = false, Range::Any, start;
+        /// What the page calls this server, in its title and above each view. Empty: by the name of the host.
+        page_name: String = String::new(), Range::Any, start;
+        /// How long somebody stays signed in at the page without doing anything.
+        page_idle: Lasting = Lasting::seconds(3_600), Range::Lasting(PAGE_TIME_MIN, PAGE_TIME_MAX), start;
+        /// How long at the most. A screen on a wall has both times long.
+        page_session: Lasting = Lasting::seconds(12 * 3_600), Range::Lasting(PAGE_TIME_MIN, PAGE_TIME_MAX), start;
     }
 }
 
@@ -107,8 +125,27 @@ impl ApiSettings {
     /// Who is answered.
     pub(crate) fn terms(&self) -> Terms {
         let is_secure = !self.certificate.as_os_str().is_empty();
-        Terms { is_secure, ..super::http::terms(&self.allow, &self.names) }
+        Terms { is_secure, page: self.page, ..super::http::terms(&self.allow, &self.names) }
     }
+
+    /// What the page calls the server.
+    pub(crate) fn called(&self) -> String {
+        if self.page_name.is_empty() { host_name() } else { self.page_name.clone() }
+    }
+}
+
+/// The name of the host, without what no host's name has: it stands in commands to be copied.
+pub(crate) fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let is_of_hosts = |one: &char| one.is_ascii_alphanumeric() || matches!(one, '-' | '.' | '_');
+    let name: String = name.chars().filter(is_of_hosts).take(PAGE_NAME_MAX).collect();
+    let name = name.trim_start_matches('-');
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+}
+
+/// Whether a character is seen as what it is: neither controls nor what turns or hides others is.
+fn is_of_a_name(character: &char) -> bool {
+    character.is_alphanumeric() || character.is_ascii_punctuation() || *character == ' '
 }
 
 /// What is wrong with a section: its key, the item of a list, the text.
@@ -123,6 +160,7 @@ impl Settings {
     /// Reports what is wrong with the API. `table`: of the whole file, for the places.
     pub(super) fn check_api(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
         let ApiSettings { listen, certificate, certificate_key, allow, names, audit, .. } = &self.api;
+        let ApiSettings { page, page_name, .. } = &self.api;
         let place = Place { table, section: "api", at: None };
         let mut wrong: Wrong<'_> = Box::new(|key, item, text| place.report(report, key, item, text));
         check_clients((listen, allow, names), &mut wrong);
@@ -140,6 +178,17 @@ impl Settings {
         }
         if !is_secure && !certificate_key.as_os_str().is_empty() {
             wrong("certificate-key", None, "expected `certificate` too, found none".into());
+        }
+        if *page && listen.is_empty() {
+            wrong("page", None, "expected `listen` too, found none".into());
+        }
+        let is_name =
+            page_name.chars().count() <= PAGE_NAME_MAX && page_name.chars().all(|one| is_of_a_name(&one));
+        if !is_name {
+            let text = format!(
+                "expected at most {PAGE_NAME_MAX} letters, digits, blanks and signs of ASCII, found {page_name:?}"
+            );
+            wrong("page-name", None, text);
         }
         drop(wrong);
         for (key, item, text) in self.made_terms().err().unwrap_or_default() {
@@ -333,6 +382,12 @@ mod tests {
             ("[api]\nlisten = [\"127.0.0.1\"]", "f:2:11", "port"),
             ("[api]\ncertificate-key = \"x\"", "f:2:19", "certificate"),
             ("[api]\naudit = \"syslog\"", "f:2:9", "file:PATH"),
+            ("[api]\npage = 1", "f:2:8", "true or false"),
+            ("[api]\npage = true", "f:2:8", "`listen` too"),
+            ("[api]\npage-name = \"ns1\u{202e}\"", "f:2:13", "at most 63 letters"),
+            ("[api]\npage-idle = \"59s\"", "f:2:13", "from \"1m\" to \"30d\""),
+            ("[api]\npage-idle = 3600", "f:2:13", "such as \"90s\""),
+            ("[api]\npage-session = \"31d\"", "f:2:16", "from \"1m\" to \"30d\""),
             ("[api]\nclient-ca = \"x\"", "f:2:1", "unknown key"),
             ("[[api-key]]\nname = \"a b\"\nhash = HASH\nzones = \"x\"", "f:2:8", "letters"),
             ("[[api-key]]\nname = \"a\"\nhash = \"md5:00\"\nzones = \"x\"", "f:3:8", "sha256"),
@@ -382,6 +437,22 @@ mod tests {
         assert!(secure.api.terms().is_secure);
         assert_eq!(secure.path(&secure.api.certificate), Path::new("/etc/api.pem"));
         assert!(!settings("[api]\nlisten = [\"127.0.0.1:8081\"]").api.terms().is_secure);
+    }
+
+    #[test]
+    fn the_page() {
+        let settings = |text: &str| Settings::parse(Path::new("f"), text).unwrap().api;
+        let usual = settings("");
+        assert_eq!(
+            (usual.page, usual.page_idle, usual.page_session),
+            (false, Lasting::seconds(3_600), Lasting::seconds(43_200))
+        );
+        assert!(!usual.terms().page && !usual.called().is_empty());
+        let wall = settings(
+            "[api]\nlisten = [\"127.0.0.1:8081\"]\npage = true\npage-name = \"ns1 (Zürich)\"\npage-idle = \"30d\"\npage-session = \"720h\"\n",
+        );
+        assert!(wall.terms().page && wall.page_idle == wall.page_session);
+        assert_eq!(wall.called(), "ns1 (Zürich)");
     }
 
     #[test]

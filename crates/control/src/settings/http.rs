@@ -47,6 +47,7 @@ pub(super) fn terms(allow: &Names, names: &Names) -> Terms {
         allow: networks.map(|(prefix, _)| (prefix.address(), prefix.length())).collect(),
         names: names.texts().iter().map(ToString::to_string).collect(),
         is_secure: false,
+        page: false,
     }
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 use toml::de::DeValue;
 use wire::NameBuf;
 
+use super::lasting::Lasting;
+
 /// What a value may be, beyond its type.
 #[derive(Clone, Copy, Debug)]
 pub enum Range {
@@ -20,6 +22,8 @@ pub enum Range {
     Texts(&'static str),
     /// The same, or none.
     TextsOrNone(&'static str),
+    /// A time from the first to the second, both included.
+    Lasting(Lasting, Lasting),
 }
 
 /// A type of setting.

@@ -84,7 +84,7 @@ where
         from.expect_known().await.map_err(Refusal::and_end)?;
         from.complete();
     }
-    let room = Room::take(&from.shared.bodies, from.key, length)?;
+    let room = Room::take(&from.shared.bodies, from.who.octets(), length)?;
     let body = read_body(body, length).await?;
     // Before that it could be a stranger's, who sends slowly.
     from.complete();

@@ -1,4 +1,4 @@
-//! What of a request is looked at before its body is: whom it is for, what it asks for, which key it has.
+//! What of a request is looked at before its body is: whom it is for, what it asks for, who asks.
 
 use ::api::frame::{KEY_OCTETS_MAX, is_repeat};
 use ::api::path::Request;
@@ -7,18 +7,20 @@ use hyper::header::{CONTENT_ENCODING, HeaderMap, HeaderName, IF_MATCH, TRANSFER_
 use hyper::{Request as HttpRequest, StatusCode};
 
 use super::refusal::Refusal;
+use super::session::{self, Bearer, Way};
 use crate::host;
 
-const KEY: HeaderName = HeaderName::from_static("x-api-key");
+pub(super) const KEY: HeaderName = HeaderName::from_static("x-api-key");
 const REPEAT: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// What is asked for, and the key. In this order, so that what is refused by its path is so whoever asks.
-pub(super) fn read<'h, B>(
-    request: &'h HttpRequest<B>,
-    names: &[String],
-) -> Result<(Request, &'h [u8]), Refusal> {
+/// Refuses what is for another host.
+pub(super) fn expect_host<B>(request: &HttpRequest<B>, names: &[String]) -> Result<(), Refusal> {
+    host::check((request.uri(), request.headers(), request.version()), names).map_err(no_host)
+}
+
+/// What is asked for, and who asks. In this order, so that what is refused by its path is so whoever asks.
+pub(super) fn read<'h, B>(request: &'h HttpRequest<B>, way: Way) -> Result<(Request, Bearer<'h>), Refusal> {
     let (uri, headers) = (request.uri(), request.headers());
-    host::check((uri, headers, request.version()), names).map_err(no_host)?;
     // One way to say how long a body is: proxies have been deceived by two.
     if headers.contains_key(TRANSFER_ENCODING) {
         return Err(Refusal::new(411, "expected Content-Length alone").and_end());
@@ -29,11 +31,12 @@ pub(super) fn read<'h, B>(
     if headers.get_all(CONTENT_ENCODING).iter().any(|value| !is_plain(value.as_bytes())) {
         return Err(Refusal::new(415, "expected a body without Content-Encoding").and_end());
     }
-    Ok((asked, key(headers).ok_or_else(|| Refusal::new(401, NO_KEY).and_end())?))
+    let bearer = session::bearer(request, &asked, way)?;
+    Ok((asked, bearer))
 }
 
 /// What is said of no key, and of one that is none.
-const NO_KEY: &str = "expected a key that is known here, as X-API-Key";
+pub(super) const NO_KEY: &str = "expected a key that is known here, as X-API-Key";
 
 fn no_host(status: StatusCode) -> Refusal {
     let words = match status {
@@ -46,10 +49,15 @@ fn no_host(status: StatusCode) -> Refusal {
 }
 
 /// The key of a request.
-fn key(headers: &HeaderMap) -> Option<&[u8]> {
-    let mut lines = headers.get_all(KEY).iter();
-    let (key, other) = (lines.next()?.as_bytes(), lines.next());
-    (other.is_none() && (1..=KEY_OCTETS_MAX).contains(&key.len())).then_some(key)
+pub(super) fn key(headers: &HeaderMap) -> Option<&[u8]> {
+    one(headers, &KEY).filter(|key| (1..=KEY_OCTETS_MAX).contains(&key.len()))
+}
+
+/// What a header says that is there once.
+pub(super) fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h [u8]> {
+    let mut lines = headers.get_all(name).iter();
+    let (value, other) = (lines.next()?.as_bytes(), lines.next());
+    other.is_none().then_some(value)
 }
 
 /// On which condition a change is to be made.
@@ -85,7 +93,8 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        match read(&request.body(()).unwrap(), &[]) {
+        let (request, way) = (request.body(()).unwrap(), Way { is_secure: true, is_loopback: false });
+        match expect_host(&request, &[]).and_then(|()| read(&request, way)) {
             Ok(_) => 200,
             Err(refusal) => refusal.response().status().as_u16(),
         }

@@ -4,10 +4,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::{Response, StatusCode};
 
 use super::body::Room;
+use super::page::RESOURCE_POLICY;
 use super::request::Told;
 use super::stream::{Cut, Stream};
 
@@ -102,13 +106,28 @@ pub(super) fn nothing() -> Response<Body> {
     response
 }
 
+/// A reply whose head others make.
+pub(super) fn bare(status: StatusCode, octets: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::of(Content::Whole(octets)));
+    *response.status_mut() = status;
+    response
+}
+
 fn respond(status: StatusCode, content_type: &'static str, content: Content) -> Response<Body> {
     let mut response = Response::new(Body::of(content));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    // Each is of its moment, and for who has the key.
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    for (name, value) in [
+        // Each is of its moment, and for who has the key.
+        (CACHE_CONTROL, "no-store"),
+        // And nothing that a browser is to show, or to give to a page of others.
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (REFERRER_POLICY, "no-referrer"),
+        (RESOURCE_POLICY, "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
     response
 }

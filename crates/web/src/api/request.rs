@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::api::frame::{Ask, Asked, Part};
+use ::api::frame::{Ask, Asked, Part, Who};
 use ::api::json::write;
 use ::api::openapi;
 use ::api::path::{Request, Wanted};
@@ -13,9 +13,10 @@ use tokio::time::timeout;
 
 use super::refusal::{Refusal, done};
 use super::reply::{Body, json_of, json_of_program};
+use super::session::Way;
 use super::stream::{Form, begin};
 use super::talk::{Answering, answer as read_answer};
-use super::{Shared, change, explain, head, make, whole};
+use super::{Shared, change, explain, head, make, session, whole};
 use crate::door::Seat;
 
 /// How long the server may take until it says anything: clients wait 5 to 30 s.
@@ -29,13 +30,14 @@ pub(super) async fn answer<B>(
     request: HttpRequest<B>,
     seat: &Rc<Seat>,
     shared: &Rc<Shared>,
-    is_last: bool,
+    (way, is_last): (Way, bool),
 ) -> Response<Body>
 where
     B: hyper::body::Body<Data = hyper::body::Bytes> + Unpin,
 {
-    let reply = carry_out(request, seat, shared).await;
+    let reply = carry_out(request, seat, shared, way).await;
     let mut response = reply.unwrap_or_else(Refusal::response);
+    shared.files.iter().for_each(|files| files.note(&mut response));
     if is_last {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -57,14 +59,20 @@ async fn carry_out<B>(
     request: HttpRequest<B>,
     seat: &Seat,
     shared: &Rc<Shared>,
+    way: Way,
 ) -> Result<Response<Body>, Refusal>
 where
     B: hyper::body::Body<Data = hyper::body::Bytes> + Unpin,
 {
     let (parts, body) = request.into_parts();
     let head_of = HttpRequest::from_parts(parts, ());
-    let (asked, key) = head::read(&head_of, &shared.names())?;
-    let from = Asker { shared, key, seat };
+    head::expect_host(&head_of, &shared.names())?;
+    if let Some(reply) = shared.files.as_ref().and_then(|files| files.answer(&head_of)) {
+        seat.complete(false);
+        return Ok(reply);
+    }
+    let (asked, bearer) = head::read(&head_of, way)?;
+    let from = Asker { shared, who: bearer.who(), way, seat };
     let headers = head_of.headers();
     match &asked {
         Request::Change { zone, is_dry } => return change::patch(&from, zone, *is_dry, headers, body).await,
@@ -112,6 +120,9 @@ where
         Request::Search { pattern, objects, limit } => {
             whole::search(&from, &Asked::Search { pattern, objects: *objects, limit: *limit }).await
         }
+        Request::SignIn => session::sign_in(&from, &head_of).await,
+        Request::Session => session::tell(&from).await,
+        Request::SignOut => session::sign_out(&from, &head_of).await,
         Request::Drop(zone) => make::delete(&from, zone, headers).await,
         Request::Act(zone, act) => {
             let frame = from.hear(&Asked::Act { zone, act: *act }).await?.1;
@@ -132,19 +143,20 @@ where
 /// Who asks.
 pub(super) struct Asker<'r> {
     pub(super) shared: &'r Rc<Shared>,
-    pub(super) key: &'r [u8],
+    pub(super) who: Who<'r>,
+    pub(super) way: Way,
     seat: &'r Seat,
 }
 
 impl Asker<'_> {
-    /// All of the request is there, or so much that its key is known: nobody else takes the place of its connection.
+    /// All of the request is there, or so much that it is known who asks: nobody else takes the place of its connection.
     pub(super) fn complete(&self) {
         self.seat.complete(false);
     }
 
     /// Asks, and waits for the first that the server says.
     pub(super) async fn hear(&self, asked: &Asked<'_>) -> Result<(Answering, Box<[u8]>), Refusal> {
-        let ask = Ask { key: self.key, address: self.seat.client, asked: *asked };
+        let ask = Ask { who: self.who, address: self.seat.client, asked: *asked };
         let answering = self.shared.talk.ask(&ask);
         let mut answering = answering.ok_or_else(|| Refusal::new(413, "too much for one request"))?;
         match timeout(ANSWER_WAIT, answering.next()).await {

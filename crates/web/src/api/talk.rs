@@ -206,7 +206,7 @@ pub(super) fn answer(frame: &[u8]) -> Answer<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use ::api::frame::{Asked, Done, SetsBuf, What, ZonesBuf};
+    use ::api::frame::{Asked, Done, SetsBuf, What, Who, ZonesBuf};
     use ::api::tag::Condition;
     use tokio::runtime::Builder;
     use wire::NameBuf;
@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn who() -> Ask<'static> {
-        Ask { key: b"k", address: [127, 0, 0, 1].into(), asked: Asked::Who }
+        Ask { who: Who::Key(b"k"), address: [127, 0, 0, 1].into(), asked: Asked::Who }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) async fn numbers(from: &Asker<'_>, wanted: Option<&str>) -> Result<Re
 /// Tells versions of a zone, the newest ones first.
 pub(super) async fn history(from: &Asker<'_>, zone: &Name) -> Result<Response<Body>, Refusal> {
     let (mut history, mut text) = (write::History::default(), Vec::new());
-    let mut room = Room::take(&from.shared.bodies, from.key, 0)?;
+    let mut room = Room::take(&from.shared.bodies, from.who.octets(), 0)?;
     pieces(from, &Asked::History { zone, undo: None }, |piece| {
         if let Piece::Versions(versions) = piece {
             versions.iter().for_each(|version| history.version(&version, &mut text));
@@ -56,7 +56,7 @@ pub(super) async fn history(from: &Asker<'_>, zone: &Name) -> Result<Response<Bo
 /// Tells what leads back to a version of a zone: the body of a PATCH, and the tag of the version that it is for.
 pub(super) async fn undo(from: &Asker<'_>, zone: &Name, serial: u32) -> Result<Response<Body>, Refusal> {
     let (mut sets, mut text, mut tag) = (write::Sets::wanted(), b"{\"rrsets\":".to_vec(), None);
-    let mut room = Room::take(&from.shared.bodies, from.key, 0)?;
+    let mut room = Room::take(&from.shared.bodies, from.who.octets(), 0)?;
     pieces(from, &Asked::History { zone, undo: Some(serial) }, |piece| {
         match piece {
             Piece::Rows(rows) => tag = rows.iter().find_map(|row| row.tag),
@@ -81,7 +81,7 @@ pub(super) async fn undo(from: &Asker<'_>, zone: &Name, serial: u32) -> Result<R
 /// Tells the names of TSIG keys.
 pub(super) async fn keys(from: &Asker<'_>) -> Result<Response<Body>, Refusal> {
     let (mut keys, mut text) = (write::Keys::default(), Vec::new());
-    let mut room = Room::take(&from.shared.bodies, from.key, 0)?;
+    let mut room = Room::take(&from.shared.bodies, from.who.octets(), 0)?;
     pieces(from, &Asked::Facts(Facts::Keys), |piece| {
         if let Piece::Keys(names) = piece {
             names.iter().for_each(|name| keys.key(name, &mut text));
@@ -101,7 +101,7 @@ pub(super) async fn keys(from: &Asker<'_>) -> Result<Response<Body>, Refusal> {
 pub(super) async fn search(from: &Asker<'_>, asked: &Asked<'_>) -> Result<Response<Body>, Refusal> {
     let (mut found, mut text) = (write::Found::default(), Vec::new());
     // What is small is bounded by the connections.
-    let mut room = Room::take(&from.shared.bodies, from.key, 0)?;
+    let mut room = Room::take(&from.shared.bodies, from.who.octets(), 0)?;
     let cut = pieces(from, asked, |piece| {
         match piece {
             Piece::Rows(rows) => rows.iter().for_each(|row| found.zone(&row, &mut text)),
@@ -123,7 +123,7 @@ pub(super) async fn search(from: &Asker<'_>, asked: &Asked<'_>) -> Result<Respon
 }
 
 /// Asks, and has each piece of the answer taken. Says why it was cut off, if it was.
-async fn pieces(
+pub(super) async fn pieces(
     from: &Asker<'_>,
     asked: &Asked<'_>,
     mut take: impl FnMut(&Piece<'_>) -> Result<(), Refusal>,

@@ -95,6 +95,8 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: ApiKeyCommand,
     },
+    /// Print where the page of the HTTP API is, an address that lets its reader in: once, within two minutes
+    Page,
     /// The cache of the resolver: how much it holds, what it knows of a name, forgetting
     Cache {
         #[command(subcommand)]
@@ -328,6 +330,7 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             Request::RevokeApiKey { key: name.clone() }
         }
         Command::ApiKey { command: ApiKeyCommand::Confirm } => Request::ConfirmApiKeys,
+        Command::Page => Request::Page,
         Command::Cache { command } => cache_request(command),
         Command::NegativeAnchor { name, seconds, remove } => {
             let anchor = match name.clone() {

@@ -4,6 +4,7 @@ use crate::settings::Settings;
 use api::frame::{SetsBuf, ZonesBuf};
 use api::tag::Condition;
 use std::path::Path;
+use std::time::Instant;
 use wire::iana::rtype;
 
 fn name(text: &str) -> NameBuf {
@@ -32,9 +33,15 @@ fn sets_of(sets: &[(&str, u16)]) -> SetsBuf {
     buffer
 }
 
+fn judged(keys: &Keys, ask: &Ask<'_>) -> Result<Task, No> {
+    let now = Now { wall: 0, at: Instant::now() };
+    let key = whose(keys, &Sessions::default(), ask, now)?;
+    judge(keys, &key, ask)
+}
+
 fn status(keys: &Keys, key: &str, asked: Asked<'_>) -> u16 {
-    let ask = Ask { key: key.as_bytes(), address: [127, 0, 0, 1].into(), asked };
-    judge(keys, &ask, 0).map_or_else(|no| no.status, |_| 200)
+    let ask = Ask { who: Who::Key(key.as_bytes()), address: [127, 0, 0, 1].into(), asked };
+    judged(keys, &ask).map_or_else(|no| no.status, |_| 200)
 }
 
 /// Whatever the process says.
@@ -43,8 +50,8 @@ fn searches_are_bounded() {
     let (reader, secret) = keys("verbs = \"read\"");
     let limit_of = |objects, limit| {
         let asked = Asked::Search { pattern: "*", objects, limit };
-        let ask = Ask { key: secret.as_bytes(), address: [127, 0, 0, 1].into(), asked };
-        match judge(&reader, &ask, 0).unwrap().1 {
+        let ask = Ask { who: Who::Key(secret.as_bytes()), address: [127, 0, 0, 1].into(), asked };
+        match judged(&reader, &ask).unwrap() {
             Task::Search { limit, .. } => Some(limit),
             _ => None,
         }
@@ -59,7 +66,7 @@ fn what_is_asked_about_is_bounded() {
     let (asker, secret) = keys("verbs = \"explain\"");
     let no = |zones: &ZonesBuf| {
         let asked = Asked::Explain(zones.zones());
-        judge(&asker, &Ask { key: secret.as_bytes(), address: [127, 0, 0, 1].into(), asked }, 0).err()
+        judged(&asker, &Ask { who: Who::Key(secret.as_bytes()), address: [127, 0, 0, 1].into(), asked }).err()
     };
     let sets = |zone: &str, count: usize, owner: &str| {
         let mut sets = SetsBuf::default();
@@ -157,9 +164,9 @@ fn what_a_key_may_do() {
     };
     let faults = |zones: &ZonesBuf| {
         let asked = Asked::Change { repeat: None, is_dry: false, zones: zones.zones() };
-        let ask = Ask { key: other.as_bytes(), address: [127, 0, 0, 1].into(), asked };
-        judge(&changer, &ask, 0)
-            .map(|(_, task)| matches!(task, Task::Change { zones, .. } if zones.len() == 2))
+        let ask = Ask { who: Who::Key(other.as_bytes()), address: [127, 0, 0, 1].into(), asked };
+        judged(&changer, &ask)
+            .map(|task| matches!(task, Task::Change { zones, .. } if zones.len() == 2))
             .map_err(|no| {
                 let places: Vec<_> = no.faults.iter().map(|(at, _)| (at.zone, at.set)).collect();
                 (no.status, no.words, places)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-use api::frame::{SetsBuf, What, ZonesBuf};
+use api::frame::{SetsBuf, What, Who, ZonesBuf};
 use zone::catalog::View;
 
 use super::*;
@@ -113,7 +113,7 @@ impl Server {
     /// The same under a key of repeats.
     fn work_once(&self, zone: &str, asked: Asked<'_>, once: Option<&str>) -> Result<Worked, NotAltered> {
         let mut octets = Vec::new();
-        Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
+        Ask { who: Who::Key(b"k"), address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
         let repeat = once.map(|once| Repeat::of(&self.key, once, &octets));
         let (zone, key) = (name(zone), Arc::clone(&self.key));
         let since = Instant::now();
@@ -154,7 +154,7 @@ impl Server {
         let (mut zones, mut octets) = (ZonesBuf::default(), Vec::new());
         zones.push(&name(zone), Condition::None, &self::address(zone, address));
         let asked = Asked::Change { repeat: None, is_dry: false, zones: zones.zones() };
-        Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
+        Ask { who: Who::Key(b"k"), address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
         let (sender, told) = channel();
         let done = AlterDone::new(move |result| sender.send(result).unwrap());
         let (key, since) = (Arc::clone(&self.key), std::time::Instant::now());
@@ -384,7 +384,7 @@ fn keys_of_before() {
     let fields = Fields::default();
     let sets = address("a.test.", 1);
     let asked = Asked::Make { zone: &apex, repeat: None, fields, sets: sets.sets() };
-    Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
+    Ask { who: Who::Key(b"k"), address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
     let (key, since) = (Arc::clone(&server.key), Instant::now());
     let work = Work { of: OF, zone: apex, ask: octets.into(), repeat: None, key, keys: 1, since };
     assert!(matches!(server.controller.work_for_api(&work), Err(NotAltered::OtherKeys)));

@@ -6,7 +6,7 @@ use crate::api::reading::{row, rows_frame};
 use crate::api::search::{Cut, Search, Sought};
 use crate::dynamic::{NotAltered, Outcome as Became, Queue};
 use crate::settings::Settings;
-use api::frame::{Asked, Facts, Objects, Part, SetsBuf, Verbs, What, ZonesBuf};
+use api::frame::{Asked, Facts, Objects, Part, SetsBuf, Verbs, What, Who, ZonesBuf};
 use api::tag::Condition;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,8 @@ impl Bed {
         let works: Works = Arc::new(Queue::new());
         let searches: Searches = Arc::new(Queue::new());
         let (owner, audit) = (Weak::new(), Audit::default());
-        let around = Around { owner, inbox, looks, works, searches, audit, counts: Arc::default(), start: 7 };
+        let (counts, sessions, start) = (Arc::default(), Sessions::default(), 7);
+        let around = Around { owner, inbox, looks, works, searches, audit, counts, sessions, start };
         let (section, secret) = new_api_key("acme").unwrap();
         let section = section
             .replace("zones = []", "zones = [\"*.x.\"]")
@@ -58,7 +59,10 @@ impl Bed {
 
     fn ask(&mut self, number: u32, asked: Asked<'_>) -> Heard {
         let secret = self.secret.clone();
-        self.say(number, &Said::Ask(Ask { key: secret.as_bytes(), address: [127, 0, 0, 1].into(), asked }))
+        self.say(
+            number,
+            &Said::Ask(Ask { who: Who::Key(secret.as_bytes()), address: [127, 0, 0, 1].into(), asked }),
+        )
     }
 
     /// What is told: statuses of ends, and letters of pieces.
@@ -95,6 +99,7 @@ fn kind_of(piece: &Piece<'_>) -> &'static str {
         Piece::Numbers(_) => "numbers",
         Piece::Standings(_) => "zone",
         Piece::Rules(_) => "rules",
+        Piece::Sessions(_) => "session",
         _ => "other",
     }
 }
@@ -120,7 +125,7 @@ fn asks_are_answered_by_their_keys() {
     assert!(bed.told().is_empty());
     bed.say(1, &Said::Credit(4)).unwrap();
     assert_eq!(bed.told(), ["1 verbs", "1 200"]);
-    let wrong = Ask { key: b"wrong", address: [127, 0, 0, 1].into(), asked: Asked::Who };
+    let wrong = Ask { who: Who::Key(b"wrong"), address: [127, 0, 0, 1].into(), asked: Asked::Who };
     bed.say(2, &Said::Ask(wrong)).unwrap();
     bed.ask(3, Asked::Facts(Facts::Keys)).unwrap();
     bed.ask(4, Asked::Zone { zone: &name("y."), part: Part::All, with_dnssec: false }).unwrap();
@@ -132,6 +137,27 @@ fn asks_are_answered_by_their_keys() {
     assert!(!bed.session.is_busy());
     let counted = bed.around.counts.read();
     assert_eq!((counted.outcomes, counted.held), ([1, 1, 2, 2, 0, 0], 0));
+}
+
+/// By frames as by what is judged: a session begins, is told and ends; and is nobody's without its secret.
+#[test]
+fn who_signs_in_is_told_so() {
+    let mut bed = Bed::new();
+    let text = "[api]\nlisten = [\"127.0.0.1:8081\"]\npage = true\n";
+    bed.around.sessions = Sessions::of(&Settings::parse(Path::new("f"), text).unwrap());
+    bed.ask(1, Asked::SignIn { ending: None }).unwrap();
+    bed.ask(2, Asked::Session).unwrap();
+    bed.ask(3, Asked::SignOut).unwrap();
+    let secret = [7; api::frame::SESSION_OCTETS];
+    let address = [127, 0, 0, 1].into();
+    for (number, asked) in [(4, Asked::Session), (5, Asked::SignOut)] {
+        let who = Who::Session { secret: &secret, is_person: true };
+        bed.say(number, &Said::Ask(Ask { who, address, asked })).unwrap();
+    }
+    bed.say(6, &Said::Ask(Ask { who: Who::Code(b"code"), address, asked: Asked::Who })).unwrap();
+    [1, 2].iter().for_each(|number| bed.say(*number, &Said::Credit(4)).unwrap());
+    let told = bed.told();
+    assert_eq!(told, ["3 401", "4 401", "5 401", "6 401", "1 session", "2 session", "1 201", "2 200"]);
 }
 
 #[test]
@@ -523,7 +549,7 @@ fn long_asks() {
     zones.push(&name("a.x."), Condition::None, &sets);
     let asked = Asked::Change { repeat: None, is_dry: false, zones: zones.zones() };
     let secret = bed.secret.clone();
-    let ask = Ask { key: secret.as_bytes(), address: [127, 0, 0, 1].into(), asked };
+    let ask = Ask { who: Who::Key(secret.as_bytes()), address: [127, 0, 0, 1].into(), asked };
     let asking = api::frame::Asking::of(4, &ask).unwrap();
     let mut octets = Vec::new();
     asking.begin(&mut octets);

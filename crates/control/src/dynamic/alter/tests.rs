@@ -5,7 +5,7 @@ mod power;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
-use api::frame::{Ask, Asked, SetsBuf, What, ZonesBuf};
+use api::frame::{Ask, Asked, SetsBuf, What, Who, ZonesBuf};
 use api::tag::Tags;
 use journal::disk::simulated::Faults;
 use wire::SortKey;
@@ -154,7 +154,7 @@ impl Server {
         let (mut zones, mut octets) = (ZonesBuf::default(), Vec::new());
         wishes.iter().for_each(|wish| zones.push(&wish.zone, wish.condition, &wish.sets));
         let asked = Asked::Change { repeat: None, is_dry, zones: zones.zones() };
-        Ask { key: b"k", address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
+        Ask { who: Who::Key(b"k"), address: [127, 0, 0, 1].into(), asked }.write(&mut octets);
         let (sender, told) = channel();
         let done = AlterDone::new(move |result| drop(sender.send(result)));
         let repeat = repeat.map(|name| Repeat::of(&self.key, name, zones.zones().octets()));
