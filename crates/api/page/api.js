@@ -53,7 +53,8 @@ export function whenOthersSign(act) {
   });
 }
 
-async function ask(method, headers) {
+// Asks for what is at a path of the API; also why it is not all, where the server says so.
+async function ask(method, path, headers) {
   const all = new Headers(headers);
   const half = kept();
   if (half !== null) {
@@ -66,7 +67,7 @@ async function ask(method, headers) {
   let response;
   try {
     // In its usual mode: in others a page that tells nobody where it was has no origin.
-    response = await fetch(SESSION, { method, headers: all, cache: "no-store", redirect: "error" });
+    response = await fetch(path, { method, headers: all, cache: "no-store", redirect: "error" });
   } catch {
     throw new Refused(0, "The server does not answer.");
   }
@@ -76,7 +77,12 @@ async function ask(method, headers) {
   if (!response.ok) {
     throw new Refused(response.status, told?.error ?? `The server says ${response.status}.`);
   }
-  return told;
+  return { told, cut: response.headers.get("X-Zonda-Cut") };
+}
+
+// What is at a path of the API, for a view.
+export function get(path) {
+  return ask("GET", path, {});
 }
 
 // What the session is. Without a half there is none, which need not be asked.
@@ -84,7 +90,7 @@ export async function session() {
   if (kept() === null) {
     throw new Refused(401, "Nobody has signed in.");
   }
-  return ask("GET", {});
+  return (await ask("GET", SESSION, {})).told;
 }
 
 // Begins a session with `X-API-Key` or `X-Zonda-Code`; one that there was ends with that.
@@ -95,7 +101,7 @@ export async function signIn(header, secret) {
   } catch {
     throw new Refused(401, "That is no key: there are characters in it that no key has.");
   }
-  const { half, ...told } = await ask("POST", headers);
+  const { told: { half, ...told } } = await ask("POST", SESSION, headers);
   try {
     localStorage.setItem(HALF, half);
   } catch {
@@ -107,7 +113,7 @@ export async function signIn(header, secret) {
 // Ends the session. Whatever comes of it, it is none here any more.
 export async function signOut() {
   try {
-    await ask("DELETE", {});
+    await ask("DELETE", SESSION, {});
   } finally {
     forget();
   }

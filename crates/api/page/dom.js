@@ -1,8 +1,14 @@
 // The one place where elements are made. What is text stays text: children are elements and text nodes, and of elements and
 // attributes there are those of these lists.
 
-const ELEMENTS = new Set(["button", "code", "dd", "div", "dl", "dt", "form", "h1", "input", "label", "p", "span"]);
-const ATTRIBUTES = new Set(["autocapitalize", "autocomplete", "class", "disabled", "for", "id", "maxlength", "name", "required", "role", "spellcheck", "tabindex", "type"]);
+const ELEMENTS = new Set([
+  "a", "button", "caption", "code", "dd", "div", "dl", "dt", "form", "h1", "h2", "input", "label", "nav", "p", "span", "table", "tbody", "td", "th", "thead", "tr",
+]);
+const ATTRIBUTES = new Set([
+  "aria-current", "aria-label", "autocapitalize", "autocomplete", "class", "disabled", "for", "href", "id", "maxlength", "name", "required", "role", "scope", "spellcheck", "tabindex", "type",
+]);
+// What leads somewhere leads to another view of this page.
+const ROUTE = /^#\//;
 
 // Makes an element. `children`: elements, and texts.
 export function make(name, attributes = {}, ...children) {
@@ -13,6 +19,9 @@ export function make(name, attributes = {}, ...children) {
   for (const [attribute, value] of Object.entries(attributes)) {
     if (!ATTRIBUTES.has(attribute)) {
       throw new TypeError(`no attribute ${attribute}`);
+    }
+    if (attribute === "href" && !ROUTE.test(value)) {
+      throw new TypeError("no view of this page");
     }
     element.setAttribute(attribute, value);
   }
@@ -25,6 +34,19 @@ export function button(words, act, attributes = {}) {
   const element = make("button", { type: "button", ...attributes }, words);
   element.addEventListener("click", act);
   return element;
+}
+
+// What leads to another view.
+export function link(words, route, attributes = {}) {
+  return make("a", { href: route, ...attributes }, words);
+}
+
+// A table; each row has a cell a column, the first of which names it.
+export function table(caption, columns, rows) {
+  const head = make("tr", {}, ...columns.map((column) => make("th", { scope: "col" }, column)));
+  const line = ([first, ...others]) => make("tr", {}, make("th", { scope: "row" }, first), ...others.map((one) => make("td", {}, one)));
+  return make("div", { class: "table", role: "region", tabindex: "0", "aria-label": caption },
+    make("table", {}, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...rows.map(line))));
 }
 
 // The part of the page with this id.

@@ -1,8 +1,10 @@
-// Who is signed in, and for how long: the view of a session, and the ways into it and out of it.
+// Which view is shown, and to whom: who is signed in, for how long, and the ways into that and out of it.
 
 import { forget, isOld, session, signOut, whenOthersSign } from "./api.js";
-import { button, make, part, say, show } from "./dom.js";
+import { button, link, make, part, say, show } from "./dom.js";
 import { askForCode, showForm, takeCode } from "./signin.js";
+import { shown } from "./text.js";
+import { zone, zones } from "./zones.js";
 
 // How often it is asked whether the session is still there, while somebody may look, in milliseconds.
 const PAUSE = 20_000;
@@ -21,9 +23,11 @@ const VERBS = {
 let current = null;
 // Whether the end is being told.
 let isWarned = false;
+// Counts views: the last one that was asked for is shown.
+let turn = 0;
 
 function who(told) {
-  return told.operator === true ? "the operator" : `key ${told.key}`;
+  return told.operator === true ? "the operator" : `key ${shown(told.key)}`;
 }
 
 // Seconds as people say them.
@@ -53,34 +57,90 @@ function warn(told) {
   }
 }
 
-function showSession(told) {
+// Takes what the session is: the view stays as it is where that is the same as before.
+function takeSession(told) {
   const isOther = current === null || who(current) !== who(told);
   current = told;
-  document.title = `${told.server} - Zonda`;
+  document.title = `${shown(told.server)} - Zonda`;
   warn(told);
   if (!isOther) {
-    part("left").textContent = span(told.left);
+    part("left")?.replaceChildren(span(told.left));
     return;
   }
-  part("name").textContent = told.server;
+  part("name").textContent = shown(told.server);
   part("who").replaceChildren(make("span", {}, who(told)), button("Sign out", leave));
+  go();
+}
+
+function ofSession() {
+  const told = current;
   const rows = [["Signed in as", who(told)], ["For another", make("span", { id: "left" }, span(told.left))]];
   for (const verb of told.verbs) {
     if (Object.hasOwn(VERBS, verb)) {
       rows.push([verb, VERBS[verb]]);
     }
   }
-  show(told.server,
-    make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])));
+  return [shown(told.server), make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))];
+}
+
+// The views that this session may have, where they are, and which of them an address is of.
+function views() {
+  const all = [["#/", "Session", /^#?\/?$/]];
+  if (current.verbs.includes("read")) {
+    all.push(["#/zones", "Zones", /^#\/zones(?:[/?]|$)/]);
+  }
+  return all;
+}
+
+function showNav() {
+  part("nav").replaceChildren(...views().map(([route, name, fits]) =>
+    link(name, route, fits.test(location.hash) ? { "aria-current": "page" } : {})));
+}
+
+// What the address says: a heading, and what stands below it.
+async function view() {
+  const [path, query] = location.hash.slice(1).split(/\?(.*)/s);
+  const asked = new URLSearchParams(query ?? "");
+  const one = /^\/zones\/([^/]+)$/.exec(path);
+  if (!current.verbs.includes("read")) {
+    return ofSession();
+  }
+  try {
+    return path === "/zones" ? await zones(asked) : one === null ? ofSession() : await zone(decodeURIComponent(one[1]), asked);
+  } catch (fault) {
+    if (fault instanceof URIError) {
+      return ofSession();
+    }
+    throw fault;
+  }
+}
+
+// Shows that, if nobody went elsewhere or signed out meanwhile.
+async function go() {
+  showNav();
+  const [own, of] = [++turn, current];
+  try {
+    const [heading, ...children] = await view();
+    if (own === turn && current !== null && who(current) === who(of)) {
+      show(heading, ...children);
+    }
+  } catch (fault) {
+    if (fault.status !== 401) {
+      throw fault;
+    }
+    await look();
+  }
 }
 
 // Empties the page of all that a session has shown.
 function showNobody(...words) {
   current = null;
+  turn += 1;
   isWarned = false;
   document.title = "Zonda";
   part("name").textContent = "Zonda";
   part("who").replaceChildren();
+  part("nav").replaceChildren();
   say(...words);
   showForm(begun);
 }
@@ -88,7 +148,7 @@ function showNobody(...words) {
 function begun(told) {
   say();
   current = null;
-  showSession(told);
+  takeSession(told);
 }
 
 async function leave() {
@@ -103,7 +163,7 @@ async function leave() {
 // Asks what the session is, and shows that.
 async function look() {
   try {
-    showSession(await session());
+    takeSession(await session());
   } catch (refused) {
     if (refused.status === 401) {
       const was = current;
@@ -152,6 +212,8 @@ addEventListener("pageshow", (event) => {
 addEventListener("hashchange", () => {
   if (location.hash.startsWith("#in=")) {
     begin();
+  } else if (current !== null) {
+    go();
   }
 });
 whenOthersSign(look);

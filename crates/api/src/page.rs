@@ -52,6 +52,8 @@ files! {
     "api.js" is MODULE;
     "dom.js" is MODULE;
     "signin.js" is MODULE;
+    "text.js" is MODULE;
+    "zones.js" is MODULE;
 }
 
 /// The page as it is served.

@@ -40,7 +40,11 @@ impl Tab {
         let letter = key.chars().next().filter(|_| key.chars().count() == 1);
         let number = match (named, letter) {
             (Some((_, number)), _) => *number,
-            (None, Some(letter)) => letter.to_ascii_uppercase().into(),
+            (None, Some(letter)) if letter.is_ascii_alphanumeric() || letter == ' ' => {
+                letter.to_ascii_uppercase().into()
+            }
+            // Of signs it is the key's that has them, which keyboards have in different places: a dot's own number is that of `Delete`.
+            (None, Some(_)) => 0,
             (None, None) => panic!("{keys}: no key {key}"),
         };
         let is_text = (letter.is_some() || key == "Enter") && modifiers & !8 == 0;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Bed, Fixture};
+use super::{Bed, Fixture, replace};
+use crate::api::client::rrset;
 use crate::page::browser::Browser;
 use crate::page::seen::Cookie;
 use crate::page::tab::Tab;
@@ -51,7 +52,7 @@ fn assert_nothing_is_kept(tab: &Tab) {
 }
 
 /// All text that is there, of what is hidden too, and the title.
-fn text(tab: &Tab) -> String {
+fn text_of(tab: &Tab) -> String {
     let text = tab.value("document.title + ' ' + document.body.textContent");
     text.as_str().expect("a text").to_owned()
 }
@@ -72,7 +73,7 @@ fn by_an_address_and_out() {
     tab.click("button.main");
     await_view(&tab, "ns1 (test)");
     assert_sound_in_all(&tab, &origin);
-    assert!(text(&tab).contains("the operator") && text(&tab).contains("zones and their records"));
+    assert!(text_of(&tab).contains("the operator") && text_of(&tab).contains("zones and their records"));
     let (cookies, stored) = kept(&tab);
     let names: Vec<(&str, &str)> =
         cookies.iter().map(|cookie| (cookie.name.as_str(), cookie.attributes.as_str())).collect();
@@ -80,13 +81,13 @@ fn by_an_address_and_out() {
     assert_eq!(names, [(&*format!("zonda-{port}"), "Path=/; HttpOnly; SameSite=Strict")]);
     let half = stored["local"]["zonda-half"].as_str().expect("a half");
     assert!(half.len() == cookies[0].value.len() && half != cookies[0].value, "{stored}");
-    assert!(!text(&tab).contains(&cookies[0].value) && !text(&tab).contains(half));
+    assert!(!text_of(&tab).contains(&cookies[0].value) && !text_of(&tab).contains(half));
     // It is there when the page is loaded anew, and in a tab beside it.
     tab.open(&format!("{origin}/"));
     await_view(&tab, "ns1 (test)");
     tab.click("#who button");
     await_view(&tab, "Sign in");
-    assert!(text(&tab).contains("Signed out.") && !text(&tab).contains("ns1 (test)"));
+    assert!(text_of(&tab).contains("Signed out.") && !text_of(&tab).contains("ns1 (test)"));
     assert_nothing_is_kept(&tab);
     assert_sound_in_all(&tab, &origin);
     // The same address once more, as somebody does who looks through what he did.
@@ -117,7 +118,7 @@ fn by_a_key_and_by_keys_alone() {
     tab.press("Enter");
     await_view(&tab, "ns1 (test)");
     tab.assert_sound(&origin);
-    let said = text(&tab);
+    let said = text_of(&tab);
     assert!(
         said.contains("key acme") && said.contains("why the server answers") && !said.contains(&bed.acme)
     );
@@ -129,12 +130,15 @@ fn by_a_key_and_by_keys_alone() {
     let beside = browser.tab();
     beside.open(&format!("{origin}/"));
     await_view(&beside, "ns1 (test)");
-    tab.press("Tab");
-    assert_eq!(tab.focused().name, "Sign out");
+    // From the heading on to the end, and from the beginning again.
+    for name in ["Session", "Zones", "Sign out"] {
+        tab.press("Tab");
+        assert_eq!(tab.focused().name, name);
+    }
     tab.press("Enter");
     await_view(&tab, "Sign in");
     beside.await_true("document.querySelector('h1')?.textContent === 'Sign in'");
-    assert!(!text(&beside).contains("ns1 (test)"));
+    assert!(!text_of(&beside).contains("ns1 (test)"));
 }
 
 /// A key that is gone takes its session with it: whoever looks sees nothing of it any more.
@@ -153,6 +157,67 @@ fn until_its_key_is_gone() {
     tab.hide(true);
     tab.hide(false);
     await_view(&tab, "Sign in");
-    assert!(text(&tab).contains("The session is over.") && !text(&tab).contains("ns1 (test)"));
+    assert!(text_of(&tab).contains("The session is over.") && !text_of(&tab).contains("ns1 (test)"));
     assert_eq!(tab.stored()["local"], json!({}));
+}
+
+/// Zones, found and looked at: what is in them is text, whatever it looks like.
+#[test]
+fn zones_are_looked_at() {
+    let bed = Bed::new().paged();
+    let fixture = bed.start();
+    let owner = r"\<img\032src\=x\032onerror\=alert\(1\)\>.a.test.";
+    let text = r#""<script>alert(1)</script>" "\226\128\174evil""#;
+    let patched = fixture.patch("a.test.", &bed.acme, "", &[rrset(owner, "TXT", "REPLACE", 60, &[text])]);
+    assert_eq!(patched.status, 204, "{patched:?}");
+    assert_eq!(fixture.patch("a.test.", &bed.acme, "", &[replace("n.a.test.", "192.0.2.1")]).status, 204);
+    let (_browser, tab, origin) = browser(&fixture);
+    tab.open(&format!("{origin}/#/zones"));
+    await_view(&tab, "Sign in");
+    tab.write(&bed.acme);
+    tab.press("Enter");
+    // Who wanted to see something does once it is known who it is; of zones those of the key.
+    await_view(&tab, "Zones");
+    let names = "[...document.querySelectorAll('tbody a')].map(one => one.textContent).sort()";
+    assert_eq!(tab.value(names), json!(["a.test.", "b.test.", "plain.test."]));
+    assert_eq!(tab.value("document.querySelector('nav [aria-current]').textContent"), "Zones");
+    assert_sound_in_all(&tab, &origin);
+    tab.click("#word");
+    tab.write("LAIN");
+    tab.press("Enter");
+    tab.await_true(&format!("JSON.stringify({names}) === '[\"plain.test.\"]'"));
+    tab.value("history.back()");
+    tab.await_true(&format!("{names}.length === 3"));
+    tab.click("tbody a[href='#/zones/a.test.']");
+    await_view(&tab, "a.test.");
+    assert_sound_in_all(&tab, &origin);
+    // Two versions, the newest first; the records of the apex until others are asked for.
+    let versions =
+        "[...document.querySelectorAll('.table:last-of-type tbody th')].map(one => one.textContent)";
+    assert_eq!(tab.value(versions), json!(["3", "2"]));
+    let elements = tab.value("document.querySelectorAll('*').length");
+    tab.click("#owner");
+    tab.press("Control+a");
+    tab.write(owner);
+    tab.press("Enter");
+    tab.await_true("document.body.textContent.includes('alert(1)')");
+    assert_sound_in_all(&tab, &origin);
+    let cells = "[...document.querySelectorAll('.table')].at(0).querySelector('tbody tr').textContent";
+    let said = tab.value(cells);
+    let said = said.as_str().expect("a text");
+    assert!(said.contains("<script>alert(1)</script>") && said.contains("onerror"), "{said}");
+    assert!(!said.contains('\u{202e}'), "{said}");
+    assert!(tab.value("document.querySelectorAll('*').length").as_u64() <= elements.as_u64());
+    assert_eq!(tab.value("document.querySelectorAll('main img, main script').length"), 0);
+    // What there is not, is not for this key, or is no address at all.
+    for (route, words) in [("none.test.", "no such zone"), ("other.", "no such zone"), ("%zz", "key acme")] {
+        tab.forget();
+        tab.value(&format!("location.hash = '#/zones/{route}'"));
+        tab.await_true(&format!("document.querySelector('main').textContent.includes({})", json!(words)));
+    }
+    // A key that goes takes all of it away.
+    assert!(fixture.told(&["api-key", "revoke", "acme"]).1);
+    tab.value("location.hash = '#/zones'");
+    await_view(&tab, "Sign in");
+    assert!(!text_of(&tab).contains("test."));
 }
