@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
-use zonda_tests::patience::await_that;
+use zonda_tests::patience::{await_some, await_that};
 use zonda_tests::rtype;
 use zonda_tests::server::{Server, free_address, write};
 use zonda_tests::zone::transfer;
@@ -46,12 +46,14 @@ fn served(more: &str) -> (Bed, Home, Server) {
     (bed, home, server)
 }
 
-/// The process of the database that serves the feeder.
+/// The process of the database that serves the feeder, which may just be connecting anew.
 pub(super) fn backend(bed: &Bed) -> u32 {
-    let pid = bed.database.sql(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = 'zonda' AND datname = current_database() ORDER BY backend_start DESC LIMIT 1",
-    );
-    pid.parse().expect("a number")
+    let pid = || {
+        bed.database.sql(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'zonda' AND datname = current_database() ORDER BY backend_start DESC LIMIT 1",
+        )
+    };
+    await_some(|| "waited for a connection of the feeder".to_owned(), || pid().parse().ok())
 }
 
 /// A statement that adds a name with an address to a zone.
