@@ -8,6 +8,7 @@
 //!
 //! It reads histories too, which are in files (`undo`). The line is the commit: whatever is killed before it, nobody was told of the zone; whatever after it, a start goes on from there. Design: `docs/design/api.md` 4.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -55,9 +56,15 @@ const LINES_MAX: usize = 20;
 pub(super) enum Job {
     /// Something is done with a zone.
     Work(Work),
-    /// Versions of a zone are read.
+    /// Something of its history is read.
+    Read(Read),
+}
+
+/// What is read of histories.
+pub(super) enum Read {
+    /// Versions of a zone.
     History(Of, NameBuf),
-    /// What leads back to the one with this serial is worked out; with a pin on this seat.
+    /// What leads back to the one with this serial; with a pin on this seat.
     Undo(Of, u8, NameBuf, u32),
 }
 
@@ -102,7 +109,9 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
     let works: Works = Arc::new(Queue::new());
     let queue = Arc::clone(&works);
     std::thread::Builder::new().name("api-make".into()).spawn(move || {
-        while let Some(jobs) = queue.take(None) {
+        // What is only read waits for what is done: a zone is made within a client's patience however many histories are asked for.
+        let mut reads = VecDeque::new();
+        while let Some(jobs) = queue.take((!reads.is_empty()).then(Instant::now)) {
             let Some(controller) = owner.upgrade() else { return };
             let mut has_worked = false;
             for job in jobs {
@@ -111,13 +120,17 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
                         inbox.tell(Event::Worked(work.of, controller.work_for_api(&work)));
                         has_worked = true;
                     }
-                    Job::History(of, zone) => {
-                        inbox.tell(Event::Versions(of, controller.history_for_api(&zone)));
-                    }
-                    Job::Undo(of, seat, zone, serial) => {
-                        inbox.tell(Event::Undo(of, controller.undo_for_api(of.ask, seat, &zone, serial)));
-                    }
+                    Job::Read(read) => reads.push_back(read),
                 }
+            }
+            match reads.pop_front() {
+                Some(Read::History(of, zone)) => {
+                    inbox.tell(Event::Versions(of, controller.history_for_api(&zone)));
+                }
+                Some(Read::Undo(of, seat, zone, serial)) => {
+                    inbox.tell(Event::Undo(of, controller.undo_for_api(of.ask, seat, &zone, serial)));
+                }
+                None => {}
             }
             // Packs of zones that are new are stored beside what is asked next.
             if has_worked {

@@ -15,7 +15,7 @@ mod taken;
 mod turns;
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, Read, Write};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -34,7 +34,7 @@ use super::inbox::{Event, Inbox, Of};
 use super::judge::{At, No, Task, judge, whose};
 use super::listing::Listing;
 use super::look::{Look, Looks};
-use super::make::{Job, Work, Works};
+use super::make::{Job, Read, Work, Works};
 use super::reading::{Reading, Wanted, frame, pieces_of_names};
 use super::search::Searches;
 use super::sessions::{Now, Sessions};
@@ -388,12 +388,12 @@ impl Session {
                 self.search(around, number, key, (&pattern, objects, limit));
             }
             Task::History { zone } => {
-                if around.works.push(Job::History(of, zone), 0).is_err() {
+                if around.works.push(Job::Read(Read::History(of, zone)), 0).is_err() {
                     self.refuse(around, number, &not_now());
                 }
             }
             Task::Undo { zone, serial } => {
-                let job = seat.map(|seat| Job::Undo(of, seat, zone, serial));
+                let job = seat.map(|seat| Job::Read(Read::Undo(of, seat, zone, serial)));
                 if job.is_some_and(|job| around.works.push(job, 0).is_err()) {
                     self.refuse(around, number, &not_now());
                 }

@@ -399,7 +399,9 @@ fn versions_are_told_to_who_may_read() {
         bed.say(number, &Said::Credit(4)).unwrap();
     }
     bed.say(3, &Said::Stop).unwrap();
-    assert!(bed.around.works.take(None).unwrap().iter().all(|job| matches!(job, Job::History(..))));
+    assert!(
+        bed.around.works.take(None).unwrap().iter().all(|job| matches!(job, Job::Read(Read::History(..))))
+    );
     let version = api::frame::Version { before: 1, after: 2, seconds: 3, octets: 4 };
     for (number, told) in [(1, Ok(vec![version; 1_000])), (2, Err((404, "no such zone"))), (3, Ok(vec![]))] {
         let event = Event::Versions(Of { session: 1, ask: number }, told);
@@ -413,7 +415,7 @@ fn versions_are_told_to_who_may_read() {
     bed.ask(4, Asked::History { zone: &zone, undo: Some(1) }).unwrap();
     bed.say(4, &Said::Credit(4)).unwrap();
     let jobs: Vec<Job> = bed.around.works.take(None).unwrap().into_iter().collect();
-    assert!(matches!(&jobs[..], [Job::Undo(Of { ask: 4, .. }, 0, _, 1)]));
+    assert!(matches!(&jobs[..], [Job::Read(Read::Undo(Of { ask: 4, .. }, 0, _, 1))]));
     let no = Err((413, "more than one request may change back"));
     bed.session.take(&bed.around, &bed.keys, Event::Undo(Of { session: 1, ask: 4 }, no));
     assert_eq!(bed.told(), ["4 413"]);
