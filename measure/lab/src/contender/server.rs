@@ -274,8 +274,8 @@ mod tests {
     fn commands_without_folders() {
         for (word, shown) in [
             ("/usr/sbin/named", "named"),
-            ("--config=/tmp/work/knot.conf", "--config=knot.conf"),
-            ("/tmp/work/sizes/signed,-DO=1.sizes", "signed,-DO=1.sizes"),
+            ("--config=/of/a/run/knot.conf", "--config=knot.conf"),
+            ("/of/a/run/sizes/signed,-DO=1.sizes", "signed,-DO=1.sizes"),
             ("--processes", "--processes"),
             ("--processes=1", "--processes=1"),
         ] {
