@@ -9,7 +9,6 @@
 //! An exchange is a step of the changer's: nothing of the zone is queued or unpublished then, and the slot shows the same version in another way.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -113,7 +112,7 @@ pub(super) struct Renewal {
     pub(super) rules: Rules,
     /// Zones that are to be merged whatever their deltas have: the log is to be shortened, or the packs below are to be given up.
     pub(super) asked: HashSet<NameBuf>,
-    /// Octets of all deltas at the last look, and what else their zones take.
+    /// Octets of all deltas at the last look, and what else their zones take, less those at rest since.
     pub(super) octets: u64,
     /// Zones that are damaged below.
     left: HashSet<NameBuf>,
@@ -247,7 +246,6 @@ impl Changer {
         self.forget_unchanged(now);
         let renewal = &mut self.renewal;
         renewal.octets = self.zones.values().map(|zone| zone.octets() + ZONE_OCTETS).sum();
-        self.controller.dynamic.changed_octets.store(renewal.octets, Ordering::Relaxed);
         let rest = renewal.rules.rest;
         renewal.rested.retain(|_, (at, time)| now - *at < *time * rest);
         let crowd = resting::crowd(self.zones.values(), &renewal.rules, now >= renewal.crowd_due);

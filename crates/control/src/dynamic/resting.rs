@@ -68,6 +68,7 @@ impl Changer {
     pub(super) fn count_changed(&self) {
         let dynamic = &self.controller.dynamic;
         dynamic.changed.store(self.zones.len(), Ordering::Relaxed);
+        dynamic.changed_octets.store(self.renewal.octets, Ordering::Relaxed);
     }
 
     /// Gives back the room of zones that are at rest: each takes some in the table of all, which grows with the most there were.
@@ -132,6 +133,9 @@ impl Changer {
         if zone.share() >= OWN_PACK_OCTETS as u64 {
             self.renewal.rested.insert(moved.zone.clone(), (Instant::now(), moved.time));
         }
+        // What has come since the last look was not counted: the next one counts all anew.
+        let octets = zone.octets() + ZONE_OCTETS;
+        self.renewal.octets = self.renewal.octets.saturating_sub(octets);
         self.zones.remove(&moved.zone);
         self.claimed.remove(&moved.zone);
         controller.dynamic.rested.fetch_add(1, Ordering::Relaxed);
