@@ -10,6 +10,7 @@ mod explain;
 mod history;
 mod hostile;
 mod made;
+mod now;
 mod openapi;
 mod page;
 mod process;
@@ -64,8 +65,10 @@ struct Bed {
     old: String,
     /// Makes, sets and removes zones below `made.test.`, and changes all in them.
     maker: String,
-    /// Sees numbers of the server, and no zone.
+    /// Sees how the server is, and no zone.
     observer: String,
+    /// Sees what others ask.
+    watcher: String,
     keys: String,
 }
 
@@ -104,19 +107,21 @@ impl Bed {
         if is_root() {
             chown(folder.join("texts/a.test."), Some(NOBODY), Some(NOBODY)).expect("a text of the server's");
         }
-        let [acme, reader, old, maker, observer] =
-            ["acme", "reader", "old", "maker", "observer"].map(new_key);
+        let [acme, reader, old, maker, observer, watcher] =
+            ["acme", "reader", "old", "maker", "observer", "watcher"].map(new_key);
         let keys = format!(
             "\n[[api-key]]\nname = \"acme\"\nhash = {}\nverbs = [\"read\", \"change\", \"explain\"]\nzones = [\"a.test.\", \"b.test.\", \"plain.test.\"]\n\
              rules = [\"deny label fixed\", \"grant zonesub\", \"grant name a.test. NS SOA\"]\n\
              \n[[api-key]]\nname = \"reader\"\nhash = {}\nzones = \"*.test.\"\n\
              \n[[api-key]]\nname = \"old\"\nhash = {}\nzones = \"*.test.\"\nexpires = \"2020-01-01\"\n\
              \n[[api-key]]\nname = \"maker\"\nhash = {}\nverbs = [\"read\", \"change\", \"make\", \"set\", \"drop\"]\nzones = [\"*.made.test.\", \"a.test.\"]\nrules = \"grant zonesub ANY\"\n\
-             \n[[api-key]]\nname = \"observer\"\nhash = {}\nverbs = \"server\"\nzones = \"*.test.\"\n",
-            acme.0, reader.0, old.0, maker.0, observer.0
+             \n[[api-key]]\nname = \"observer\"\nhash = {}\nverbs = \"server\"\nzones = \"*.test.\"\n\
+             \n[[api-key]]\nname = \"watcher\"\nhash = {}\nverbs = [\"observe\", \"server\", \"read\"]\nzones = \"*.test.\"\n",
+            acme.0, reader.0, old.0, maker.0, observer.0, watcher.0
         );
-        let [acme, reader, old, maker, observer] = [acme.1, reader.1, old.1, maker.1, observer.1];
-        Bed { files, acme, reader, old, maker, observer, keys }
+        let [acme, reader, old, maker, observer, watcher] =
+            [acme.1, reader.1, old.1, maker.1, observer.1, watcher.1];
+        Bed { files, acme, reader, old, maker, observer, watcher, keys }
     }
 
     fn settings(&self, at: SocketAddr) -> String {

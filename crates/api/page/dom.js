@@ -2,11 +2,15 @@
 // attributes there are those of these lists.
 
 const ELEMENTS = new Set([
-  "a", "button", "caption", "code", "dd", "div", "dl", "dt", "form", "h1", "h2", "input", "label", "nav", "p", "span", "table", "tbody", "td", "th", "thead", "tr",
+  "a", "button", "caption", "code", "dd", "div", "dl", "dt", "form", "h1", "h2", "input", "label", "li", "nav", "p", "span", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ]);
 const ATTRIBUTES = new Set([
   "aria-current", "aria-label", "autocapitalize", "autocomplete", "class", "disabled", "for", "href", "id", "maxlength", "name", "required", "role", "scope", "spellcheck", "tabindex", "type",
 ]);
+// The same of pictures.
+const DRAWN = new Set(["path", "svg"]);
+const DRAWN_ATTRIBUTES = new Set(["aria-hidden", "aria-label", "class", "d", "preserveAspectRatio", "role", "viewBox"]);
+const SVG = "http://www.w3.org/2000/svg";
 // What leads somewhere leads to another view of this page.
 const ROUTE = /^#\//;
 
@@ -29,6 +33,63 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
+// Makes an element of a picture.
+export function drawn(name, attributes = {}, ...children) {
+  if (!DRAWN.has(name)) {
+    throw new TypeError(`no element ${name} of a picture`);
+  }
+  const element = document.createElementNS(SVG, name);
+  for (const [attribute, value] of Object.entries(attributes)) {
+    if (!DRAWN_ATTRIBUTES.has(attribute)) {
+      throw new TypeError(`no attribute ${attribute} of a picture`);
+    }
+    element.setAttribute(attribute, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// Has an element have these children: those that are alike stay and take what is new, so that the focus stays where it is. What acts
+// is not to be among them: it would do what it did before.
+export function refresh(element, ...children) {
+  children.forEach((child, at) => {
+    const [old, next] = [element.childNodes[at], typeof child === "string" ? document.createTextNode(child) : child];
+    if (old === undefined) {
+      element.append(next);
+    } else if (!isTaken(old, next)) {
+      old.replaceWith(next);
+    }
+  });
+  while (element.childNodes.length > children.length) {
+    element.lastChild.remove();
+  }
+}
+
+// Whether a node became as another one is.
+function isTaken(old, next) {
+  if (old.nodeName !== next.nodeName) {
+    return false;
+  }
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== next.data) {
+      old.data = next.data;
+    }
+    return true;
+  }
+  for (const { name } of [...old.attributes]) {
+    if (!next.hasAttribute(name)) {
+      old.removeAttribute(name);
+    }
+  }
+  for (const { name, value } of next.attributes) {
+    if (old.getAttribute(name) !== value) {
+      old.setAttribute(name, value);
+    }
+  }
+  refresh(old, ...next.childNodes);
+  return true;
+}
+
 // A button that acts.
 export function button(words, act, attributes = {}) {
   const element = make("button", { type: "button", ...attributes }, words);
@@ -47,6 +108,23 @@ export function table(caption, columns, rows) {
   const line = ([first, ...others]) => make("tr", {}, make("th", { scope: "row" }, first), ...others.map((one) => make("td", {}, one)));
   return make("div", { class: "table", role: "region", tabindex: "0", "aria-label": caption },
     make("table", {}, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...rows.map(line))));
+}
+
+// Names and what they are, a line each.
+export function pairs(rows) {
+  return make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+}
+
+// A form of one field; `act` is told what stands in it.
+export function ask(id, label, value, submit, act) {
+  const input = make("input", { id, name: id, type: "search", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "1004" });
+  input.value = value;
+  const form = make("form", { class: "line" }, make("label", { for: id }, label), input, make("button", { type: "submit" }, submit));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    act(input.value.trim());
+  });
+  return form;
 }
 
 // The part of the page with this id.

@@ -1,9 +1,13 @@
 // Which view is shown, and to whom: who is signed in, for how long, and the ways into that and out of it.
 
 import { forget, isOld, session, signOut, whenOthersSign } from "./api.js";
-import { button, link, make, part, say, show } from "./dom.js";
+import { button, link, make, pairs, part, refresh, say, show } from "./dom.js";
+import { asked } from "./asked.js";
+import { journals, locks, resolver } from "./inside.js";
+import { forgetHour, now, showNow } from "./now.js";
+import { beginPolls, endPolls, look as lookAtNow } from "./poll.js";
 import { askForCode, showForm, takeCode } from "./signin.js";
-import { shown } from "./text.js";
+import { count, shown, span } from "./text.js";
 import { zone, zones } from "./zones.js";
 
 // How often it is asked whether the session is still there, while somebody may look, in milliseconds.
@@ -30,15 +34,6 @@ function who(told) {
   return told.operator === true ? "the operator" : `key ${shown(told.key)}`;
 }
 
-// Seconds as people say them.
-function span(seconds) {
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 2) {
-    return "a minute";
-  }
-  return minutes < 120 ? `${minutes} minutes` : minutes < 2880 ? `${Math.round(minutes / 60)} hours` : `${Math.round(minutes / 1440)} days`;
-}
-
 function stay() {
   return button("Stay", look);
 }
@@ -61,13 +56,18 @@ function warn(told) {
 function takeSession(told) {
   const isOther = current === null || who(current) !== who(told);
   current = told;
-  document.title = `${shown(told.server)} - Zonda`;
   warn(told);
   if (!isOther) {
     part("left")?.replaceChildren(span(told.left));
     return;
   }
+  document.title = `${shown(told.server)} - Zonda`;
   part("name").textContent = shown(told.server);
+  showWrong([]);
+  endPolls();
+  if (maySeeServer()) {
+    beginPolls(hearOfServer);
+  }
   part("who").replaceChildren(make("span", {}, who(told)), button("Sign out", leave));
   go();
 }
@@ -80,33 +80,92 @@ function ofSession() {
       rows.push([verb, VERBS[verb]]);
     }
   }
-  return [shown(told.server), make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))];
+  return [shown(told.server), pairs(rows)];
 }
 
-// The views that this session may have, where they are, and which of them an address is of.
+function maySeeServer() {
+  return current.verbs.includes("server");
+}
+
+// The view that is first.
+function landing() {
+  return maySeeServer() ? "/now" : "/session";
+}
+
+// What the address says: a path, and what stands behind `?`.
+function place() {
+  const [path, query] = location.hash.slice(1).split(/\?(.*)/s);
+  return [path === "" || path === "/" ? landing() : path, new URLSearchParams(query ?? "")];
+}
+
+// The views that this session may have, and where they are.
 function views() {
-  const all = [["#/", "Session", /^#?\/?$/]];
-  if (current.verbs.includes("read")) {
-    all.push(["#/zones", "Zones", /^#\/zones(?:[/?]|$)/]);
-  }
-  return all;
+  return [
+    ["/now", "Now", "server"],
+    ["/asked", "Asked", "observe"],
+    ["/zones", "Zones", "read"],
+    ["/resolver", "Resolver", "observe"],
+    ["/journals", "Journals", "server"],
+    ["/locks", "Locks", "server"],
+    ["/session", "Session", null],
+  ].filter(([, , verb]) => verb === null || current.verbs.includes(verb));
 }
 
 function showNav() {
-  part("nav").replaceChildren(...views().map(([route, name, fits]) =>
-    link(name, route, fits.test(location.hash) ? { "aria-current": "page" } : {})));
+  const [path] = place();
+  part("nav").replaceChildren(...views().map(([route, name]) =>
+    link(name, `#${route}`, path === route || path.startsWith(`${route}/`) ? { "aria-current": "page" } : {})));
 }
 
-// What the address says: a heading, and what stands below it.
-async function view() {
-  const [path, query] = location.hash.slice(1).split(/\?(.*)/s);
-  const asked = new URLSearchParams(query ?? "");
-  const one = /^\/zones\/([^/]+)$/.exec(path);
-  if (!current.verbs.includes("read")) {
-    return ofSession();
+// Says above each view that something is wrong, or that nobody knows: once as long as it is the same.
+function showWrong(words) {
+  refresh(part("wrong"), ...words);
+}
+
+// Takes how the server is. `fault`: why that is not known now.
+function hearOfServer(latest, fault) {
+  if (current === null) {
+    return;
   }
+  if (fault?.status === 401) {
+    look();
+    return;
+  }
+  const isGone = fault !== null && fault.status === 0;
+  part("main").classList.toggle("old", isGone);
+  const number = latest?.now.wrong.length ?? 0;
+  document.title = `${number === 0 ? "" : `(${number}) `}${shown(current.server)} - Zonda`;
+  if (isGone) {
+    showWrong(["The server does not answer. What stands here is what it said last."]);
+  } else {
+    showWrong(number === 0 ? [] : [link(number === 1 ? "Something is wrong" : `${count(number)} things are wrong`, "#/now", { class: "wrong" })]);
+  }
+  if (latest !== null && fault === null) {
+    showNow(latest);
+  }
+}
+
+// What the address says: a heading, and what stands below it. What is for others is the session's.
+async function view() {
+  const [path, query] = place();
+  const known = views().map(([route]) => route);
+  const route = known.find((one) => path === one || path.startsWith(`${one}/`));
+  lookAtNow(route === "/now");
+  switch (route) {
+    case "/now": return now(() => lookAtNow(true));
+    case "/asked": return asked();
+    case "/zones": return ofZones(path, query);
+    case "/resolver": return resolver(query);
+    case "/journals": return journals();
+    case "/locks": return locks();
+    default: return ofSession();
+  }
+}
+
+async function ofZones(path, query) {
+  const one = /^\/zones\/([^/]+)$/.exec(path);
   try {
-    return path === "/zones" ? await zones(asked) : one === null ? ofSession() : await zone(decodeURIComponent(one[1]), asked);
+    return path === "/zones" ? await zones(query) : one === null ? ofSession() : await zone(decodeURIComponent(one[1]), query);
   } catch (fault) {
     if (fault instanceof URIError) {
       return ofSession();
@@ -125,10 +184,14 @@ async function go() {
       show(heading, ...children);
     }
   } catch (fault) {
-    if (fault.status !== 401) {
+    if (fault.status === undefined) {
       throw fault;
     }
-    await look();
+    if (fault.status === 401) {
+      await look();
+    } else if (own === turn) {
+      show("Not now", make("p", { class: "wrong" }, fault.message), button("Try again", go));
+    }
   }
 }
 
@@ -141,6 +204,10 @@ function showNobody(...words) {
   part("name").textContent = "Zonda";
   part("who").replaceChildren();
   part("nav").replaceChildren();
+  part("main").classList.remove("old");
+  endPolls();
+  forgetHour();
+  showWrong([]);
   say(...words);
   showForm(begun);
 }

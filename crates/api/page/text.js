@@ -19,6 +19,30 @@ export function count(number) {
   return number.toLocaleString("en-US");
 }
 
+// So many a second: as many digits as say something.
+export function rate(number) {
+  return number >= 100 ? count(Math.round(number)) : number.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+}
+
+// Octets of memory.
+export function octets(number) {
+  let [value, unit] = [number, 0];
+  const units = ["octets", "KiB", "MiB", "GiB", "TiB"];
+  while (value >= 1024 && unit < units.length - 1) {
+    [value, unit] = [value / 1024, unit + 1];
+  }
+  return `${unit === 0 ? count(value) : value.toLocaleString("en-US", { maximumSignificantDigits: 3 })} ${units[unit]}`;
+}
+
+// Seconds as people say them.
+export function span(seconds) {
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 2) {
+    return "a minute";
+  }
+  return minutes < 120 ? `${minutes} minutes` : minutes < 2880 ? `${Math.round(minutes / 60)} hours` : `${Math.round(minutes / 1440)} days`;
+}
+
 // Seconds since 1970 as a date and a time, in UTC.
 export function time(seconds) {
   const date = new Date(seconds * 1000);

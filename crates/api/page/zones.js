@@ -2,7 +2,7 @@
 // heading and elements, and shown by who knows whether they are still wanted.
 
 import { get } from "./api.js";
-import { link, make, table } from "./dom.js";
+import { ask, link, make, pairs, table } from "./dom.js";
 import { cell, count, shown, time } from "./text.js";
 
 const LISTS = "/api/zonda/v1/zones";
@@ -21,18 +21,6 @@ function place(id) {
 
 function words(refused) {
   return make("p", { class: "wrong" }, refused.message);
-}
-
-// A form of one field; `act` is told what stands in it.
-function ask(id, label, value, submit, act) {
-  const input = make("input", { id, name: id, type: "search", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "1004" });
-  input.value = value;
-  const form = make("form", { class: "line" }, make("label", { for: id }, label), input, make("button", { type: "submit" }, submit));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    act(input.value.trim());
-  });
-  return form;
 }
 
 function search(word) {
@@ -109,12 +97,44 @@ export async function zone(id, query) {
   const form = ask("owner", "Records of", owner, "Show", (text) => {
     location.hash = text === "" ? place(id) : `${place(id)}?name=${encodeURIComponent(text)}`;
   });
-  const [records, versions] = await Promise.all([recordsOf(path, owner), versionsOf(id)]);
+  const [records, versions, standing] = await Promise.all([recordsOf(path, owner), versionsOf(id), standingOf(id)]);
   return [cell(told.name),
-    make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])),
+    pairs(facts), ...standing,
     make("h2", {}, "Records"), form, records,
     make("h2", {}, "Versions"), versions,
     make("p", {}, link("All zones", "#/zones"))];
+}
+
+// How it stands, in words: what is not told to this key is left out.
+async function standingOf(id) {
+  try {
+    const { told } = await get(`${LISTS}/${encodeURIComponent(id)}`);
+    const rows = [
+      ["State", told.state],
+      ["Records", `${count(told.records)} of ${count(told.names)} names`],
+      ["Signed", told.signed ?? null],
+      ["Signatures expire", told.expires === undefined ? null : `${time(told.expires)}${told.expired ? ", which is over" : ""}`],
+      ["Transfer", told.secondary ?? null],
+      ["Comes from", told.source === "" ? null : told.source],
+      ["Store", told.of_store ?? null],
+      ["Catalog", told.member_of ?? null],
+      ["Made by key", told.made_by ?? null],
+      ["Changed since its text", told.changes === undefined ? null : `${count(told.changes.versions)} versions`],
+      ["Frozen", told.frozen === true ? "its text is being edited: it takes no updates" : null],
+    ];
+    const wrong = [...(told.fault === undefined ? [] : [told.fault]), ...(told.problems ?? []), ...(told.store ?? []), ...(told.findings ?? [])];
+    const others = (told.notices ?? []).length;
+    if (others > 0) {
+      rows.push(["Told of it", `${count(others)} others`]);
+    }
+    return [make("h2", {}, "How it stands"), pairs(rows.filter(([, value]) => value !== null).map(([name, value]) => [name, cell(value)])),
+      ...(wrong.length === 0 ? [] : [make("ul", {}, ...wrong.map((line) => make("li", { class: "wrong" }, cell(line))))])];
+  } catch (refused) {
+    if (refused.status === 401) {
+      throw refused;
+    }
+    return [words(refused)];
+  }
 }
 
 async function recordsOf(path, owner) {

@@ -31,7 +31,7 @@ pub use answer::{
 };
 pub use ask::{
     ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, Ending, FOUND_MAX, Facts, Fields, KEY_OCTETS_MAX, Kind,
-    Objects, PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones, ZonesBuf,
+    Objects, PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, View, ZONES_MAX, Zone, Zones, ZonesBuf,
     is_repeat,
 };
 pub use octets::{Item, Run};

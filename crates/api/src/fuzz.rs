@@ -56,6 +56,7 @@ fn answer(frame: Frame<'_>, octets: &[u8]) {
             Piece::Standings(run) => items(run),
             Piece::Rules(run) => items(run),
             Piece::Sessions(run) => items(run),
+            Piece::Json(run) => items(run),
         }
     }
 }

@@ -50,7 +50,12 @@ files! {
     "icon.svg" is "image/svg+xml";
     "main.js" is MODULE;
     "api.js" is MODULE;
+    "asked.js" is MODULE;
+    "chart.js" is MODULE;
     "dom.js" is MODULE;
+    "inside.js" is MODULE;
+    "now.js" is MODULE;
+    "poll.js" is MODULE;
     "signin.js" is MODULE;
     "text.js" is MODULE;
     "zones.js" is MODULE;

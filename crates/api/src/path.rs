@@ -3,7 +3,7 @@
 //! ```text
 //! /api                                    versions
 //! /api/v1/servers/localhost/...           as PowerDNS has it
-//! /api/zonda/v1/...                       what it has not: changes, explain, openapi.json, session, zones in pages, history
+//! /api/zonda/v1/...                       what it has not: changes, explain, openapi.json, session, zones in pages, history, what the server tells of itself
 //! ```
 //!
 //! A path is split before it is decoded, once: what `%2f` or `=2e` stand for is part of a name and never of a path. What a body says is read elsewhere
@@ -16,7 +16,7 @@ mod query;
 use wire::NameBuf;
 use wire::iana::rtype;
 
-use crate::frame::{Act, Cursor, Objects, Part};
+use crate::frame::{Act, Cursor, Objects, Part, View};
 use place::Place;
 use query::Query;
 
@@ -85,6 +85,37 @@ pub enum Request {
     SignIn,
     /// The session is to end.
     SignOut,
+    /// What the server tells of itself.
+    View(Viewed),
+}
+
+/// What the server tells of itself, as [`View`] borrows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // as there
+pub enum Viewed {
+    Now { said: u64 },
+    Hour,
+    Asked,
+    Locks,
+    Journals,
+    Resolver(Option<NameBuf>),
+    Zone(NameBuf),
+}
+
+impl Viewed {
+    /// As an ask has it.
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        match self {
+            Viewed::Now { said } => View::Now { said: *said },
+            Viewed::Hour => View::Hour,
+            Viewed::Asked => View::Asked,
+            Viewed::Locks => View::Locks,
+            Viewed::Journals => View::Journals,
+            Viewed::Resolver(name) => View::Resolver(name.as_deref()),
+            Viewed::Zone(zone) => View::Zone(zone),
+        }
+    }
 }
 
 /// Lists of PowerDNS that are empty here.

@@ -15,9 +15,12 @@ use std::time::Instant;
 
 use wire::{Name, NameBuf};
 
+pub(crate) use self::cache::{entries as cache_entries, stats as cache_stats};
+pub(crate) use self::servers::servers_of;
 pub(crate) use self::stats::{Recursed, WAITING, of_threads, rcode_name, stats, types};
 use self::status::status;
-pub(crate) use self::status::status_line;
+pub(crate) use self::status::{brief_status, status_line};
+pub(crate) use self::top::{asked, numbers};
 use self::zones::all_zones;
 use crate::command::{CatalogLine, ChangeLine, LogLevel, Reply, Request, StoreLine, ZoneLine};
 use crate::controller::{Change, Controller};
@@ -230,7 +233,7 @@ fn said(heard: io::Result<()>) -> Result<bool, Failure> {
 }
 
 /// A zone with all that is known of it.
-fn zone_line(controller: &Controller, name: &Name) -> Result<ZoneLine, String> {
+pub(crate) fn zone_line(controller: &Controller, name: &Name) -> Result<ZoneLine, String> {
     let line = controller.zones.read().line_named(controller, name);
     let mut line = line.ok_or_else(|| format!("there is no zone {name}"))?;
     controller.note_maker(&mut line);

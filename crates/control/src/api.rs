@@ -7,12 +7,13 @@
 //!                      look: thread `api-look`: whose a zone is, pins, lists, numbers, what is done at once
 //!                      search: thread `api-read`, which lets all others go before it: what patterns fit
 //!                      make: thread `api-make`: zones made, set, removed
+//!                      now: thread `api-now`: how the server is, and was in the last hour
 //! ```
 //!
 //! * `certificate`: what the child shows over TLS. `keys`: whom it knows, and what each may do; `keyring`: who of these is let in, and `revoked`: who is no more. `judge`: an ask by its key.
 //! * `sessions`: who has signed in at the page; `page`: where that is.
 //! * `watch`: one child after the other; `session`: what one says and is told; `inbox`: what others have for it. `audit`: who changed what, for people; `counts`: what came of asks, for `/metrics`.
-//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `numbers`: by the names that PowerDNS has for them; `search`: names and records by patterns; `explain`: which rules decide; `make`: what waits for changes of the list of zones, and for the disk; `undo`: what leads back to a version; `words`: RRsets of asks.
+//! * `reading`: a zone piece by piece; `listing`: zones; `look`: what takes locks that others wait for, at the usual priority; `numbers`: by the names that PowerDNS has for them; `search`: names and records by patterns; `explain`: which rules decide; `make`: what waits for changes of the list of zones, and for the disk; `undo`: what leads back to a version; `now`: how the server is; `views`: what else it tells of itself; `words`: RRsets of asks.
 //!
 //! What strangers send this server never reads: [`web`] does, in the child, and says it in frames (crate `api`). Each has the key of its request, and is decided by that: nothing here says that the
 //! child is allowed anything. Design: `docs/design/api.md`.
@@ -28,6 +29,7 @@ mod keys;
 mod listing;
 mod look;
 mod make;
+mod now;
 mod numbers;
 mod page;
 mod reading;
@@ -36,6 +38,7 @@ mod search;
 mod session;
 mod sessions;
 mod undo;
+mod views;
 mod watch;
 pub(crate) mod words;
 
@@ -83,6 +86,8 @@ pub(crate) struct Api {
     called: OnceLock<String>,
     /// What the process shows over TLS, if it speaks that.
     shown: Mutex<Option<Shown>>,
+    /// What was wrong with that when it was looked at last.
+    problem: Mutex<Option<String>>,
     /// What others have for the thread, once there is one.
     inbox: OnceLock<Arc<Inbox>>,
     /// Greater with each time that keys became others. Raised once the thread has them in its inbox.
@@ -133,6 +138,7 @@ impl Api {
             terms: OnceLock::new(),
             called: OnceLock::new(),
             shown: Mutex::named("certificate of the API", None),
+            problem: Mutex::named("what is wrong with the certificate of the API", None),
             inbox: OnceLock::new(),
             keys: AtomicU64::new(0),
             keyring: Mutex::named("keys of the API", Keyring::default()),
@@ -173,9 +179,14 @@ impl Api {
         looked.map(drop).map_err(|()| shown.problem().unwrap_or_default())
     }
 
-    /// What is wrong with the certificate now, as a line.
+    /// What is wrong with the certificate now, as a line; while its files are read, what was: nobody waits for a disk here.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.shown.lock().as_ref().and_then(Shown::problem)
+        let shown = self.shown.try_lock();
+        let mut problem = self.problem.lock();
+        if let Some(shown) = shown {
+            *problem = shown.as_ref().and_then(Shown::problem);
+        }
+        problem.clone()
     }
 
     /// What came of all that was asked.

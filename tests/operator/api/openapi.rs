@@ -266,15 +266,42 @@ fn beyond(had: &mut Had<'_>, bed: &Bed) {
     had.ask_all(
         &bed.observer,
         &[
+            (200, "GET /api/zonda/v1/hour"),
+            (422, "GET /api/zonda/v1/hour?x=1"),
+            (200, "GET /api/zonda/v1/now?said=0"),
+            (422, "GET /api/zonda/v1/now?said=x"),
+            (200, "GET /api/zonda/v1/journals"),
+            (422, "GET /api/zonda/v1/journals?x=1"),
+            (200, "GET /api/zonda/v1/locks"),
+            (422, "GET /api/zonda/v1/locks?x=1"),
+            (403, "GET /api/zonda/v1/asked"),
+            (403, "GET /api/zonda/v1/resolver"),
+            (403, "GET /api/zonda/v1/zones/a.test."),
             (403, "GET /api/zonda/v1/zones"),
             (403, "GET /api/zonda/v1/zones/a.test./history"),
             (403, "GET /api/zonda/v1/zones/a.test./history/1/undo"),
         ],
     );
     had.ask_all(
+        &bed.watcher,
+        &[
+            (200, "GET /api/zonda/v1/asked"),
+            (422, "GET /api/zonda/v1/asked?x=1"),
+            (404, "GET /api/zonda/v1/resolver"),
+            (422, "GET /api/zonda/v1/resolver?name=a..b"),
+        ],
+    );
+    had.ask_all(
         acme,
         &[
             (422, "POST /api/zonda/v1/changes?x=1"),
+            (403, "GET /api/zonda/v1/hour"),
+            (403, "GET /api/zonda/v1/now"),
+            (403, "GET /api/zonda/v1/journals"),
+            (403, "GET /api/zonda/v1/locks"),
+            (200, "GET /api/zonda/v1/zones/a.test."),
+            (404, "GET /api/zonda/v1/zones/other."),
+            (422, "GET /api/zonda/v1/zones/a.test.?x=1"),
             (200, "GET /api/zonda/v1/openapi.json"),
             (422, "GET /api/zonda/v1/openapi.json?x=1"),
             (200, "GET /api/zonda/v1/zones?limit=1"),
@@ -291,7 +318,7 @@ fn beyond(had: &mut Had<'_>, bed: &Bed) {
     );
 }
 
-/// Without a page there is nothing to sign in at; with one, on another server, there is.
+/// Without a page there is nothing to sign in at; with one, on another server, there is. That one has a resolver besides.
 fn of_sessions(had: &mut Had<'_>, bed: &Bed) {
     let path = "/api/zonda/v1/session";
     let ask = |had: &mut Had<'_>, status, key: &str, method: &str, more: &str, headers: &str| {
@@ -302,13 +329,15 @@ fn of_sessions(had: &mut Had<'_>, bed: &Bed) {
     ask(had, 403, &bed.acme, "POST", "", "Origin: https://evil.example\r\n");
     ["GET", "POST", "DELETE"].iter().for_each(|method| drop(ask(had, 422, "", method, "?x=1", "")));
     let other = Bed::new().paged();
-    let fixture = other.start();
+    let fixture = other.start_with("\n[resolver]\nenabled = true\n");
     let mut more = Had { fixture: &fixture, listed: BTreeSet::new(), any: BTreeSet::new() };
     let reply = ask(&mut more, 201, &other.acme, "POST", "", "");
     let session = super::page::session_of(&reply);
     let foreign = format!("{session}Sec-Fetch-Site: cross-site\r\n");
     ["GET", "DELETE"].iter().for_each(|method| drop(ask(&mut more, 403, "", method, "", &foreign)));
     ask(&mut more, 204, "", "DELETE", "", &session);
+    let lines = [(200, "GET /api/zonda/v1/resolver"), (200, "GET /api/zonda/v1/resolver?name=example.com")];
+    more.ask_all(&other.watcher, &lines);
     had.listed.append(&mut more.listed);
 }
 

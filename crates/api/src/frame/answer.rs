@@ -13,6 +13,7 @@
 //! | `f` | what is wrong | zone u16, RRset u32, words |
 //! | `e` | zones that are explained | name, status u16, words |
 //! | `s` | sessions | see [`super::Session`] |
+//! | `j` | a text as JSON, in parts | octets u16, and these |
 //! | `x` | rules | zone u16, RRset u32, granted u8, whose u8, which u16, verdict u8, words |
 //!
 //! The order is that of the frames. RRsets and rules behind the outcome of a zone are of that zone.
@@ -231,6 +232,7 @@ pub enum Piece<'f> {
     Standings(Run<'f, Standing<'f>>),
     Rules(Run<'f, Rule<'f>>),
     Sessions(Run<'f, Session<'f>>),
+    Json(Run<'f, &'f [u8]>),
 }
 
 impl<'f> Piece<'f> {
@@ -250,6 +252,7 @@ impl<'f> Piece<'f> {
             b'e' => Piece::Standings(Run::of(rest, ITEMS_MAX)?),
             b'x' => Piece::Rules(Run::of(rest, ITEMS_MAX)?),
             b's' => Piece::Sessions(Run::of(rest, ITEMS_MAX)?),
+            b'j' => Piece::Json(Run::of(rest, ITEMS_MAX)?),
             _ => return None,
         })
     }
@@ -268,6 +271,7 @@ impl<'f> Piece<'f> {
             Piece::Standings(_) => b'e',
             Piece::Rules(_) => b'x',
             Piece::Sessions(_) => b's',
+            Piece::Json(_) => b'j',
         }
     }
 
@@ -285,6 +289,7 @@ impl<'f> Piece<'f> {
             Piece::Standings(run) => run.octets(),
             Piece::Rules(run) => run.octets(),
             Piece::Sessions(run) => run.octets(),
+            Piece::Json(run) => run.octets(),
         }
     }
 }

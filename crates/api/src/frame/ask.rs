@@ -4,6 +4,7 @@
 //! ask        kind u8 | who, see [`Who`] | address of the client, 16 octets (RFC 4291 2.5.5.2 for IPv4) | by kind
 //! zone       name | condition | octets of the RRsets u32 | RRsets
 //! condition  0; 1: `*`; 2: count u8, tags of serial u32 and mark u64
+//! view       which u8 | said u64; or any name; or name
 //! fields     bits u8: which are there | SOA-EDIT-API, SOA-EDIT, account: octets u8, text | kind u8 | API-RECTIFY u8 | serial u32
 //! any        0; or 1 and what is there
 //! ```
@@ -23,7 +24,8 @@ mod parts;
 
 pub use parts::is_repeat;
 use parts::{
-    condition, fields, one_of, part, put_condition, put_fields, put_part, put_repeat, repeat, zones,
+    condition, fields, one_of, part, put_condition, put_fields, put_part, put_repeat, put_view, repeat, view,
+    zones,
 };
 pub(super) use parts::{put_tag, tag};
 
@@ -98,6 +100,28 @@ pub enum Facts {
     Numbers,
     /// Names of TSIG keys.
     Keys,
+}
+
+/// What the server tells of itself, as JSON that it makes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View<'a> {
+    /// How it is now, with lines of the log behind so many.
+    Now {
+        /// As many as were read.
+        said: u64,
+    },
+    /// How it was in the last hour.
+    Hour,
+    /// Who asks for what.
+    Asked,
+    /// What its threads wait for.
+    Locks,
+    /// Its logs, stores and catalogs.
+    Journals,
+    /// Its resolver; of a name what that knows of it.
+    Resolver(Option<&'a Name>),
+    /// A zone: how it stands.
+    Zone(&'a Name),
 }
 
 /// What a zone that is made may be.
@@ -215,6 +239,8 @@ pub enum Asked<'a> {
     Session,
     /// The session is to end.
     SignOut,
+    /// What the server tells of itself.
+    View(View<'a>),
 }
 
 /// The secret of a session that is to end.
@@ -274,6 +300,7 @@ impl<'a> Asked<'a> {
             Asked::SignIn { .. } => b'i',
             Asked::Session => b'S',
             Asked::SignOut => b'o',
+            Asked::View(_) => b'v',
         }
     }
 
@@ -316,6 +343,7 @@ impl<'a> Asked<'a> {
             b'i' => Asked::SignIn { ending: rest.any(|rest| secret(rest).map(Ending))? },
             b'S' => Asked::Session,
             b'o' => Asked::SignOut,
+            b'v' => Asked::View(view(rest)?),
             _ => return None,
         })
     }
@@ -374,6 +402,7 @@ impl<'a> Asked<'a> {
                 out.push(*act as u8);
             }
             Asked::Facts(facts) => out.push(*facts as u8),
+            Asked::View(view) => put_view(out, view),
             Asked::SignIn { ending } => {
                 put_any(out, *ending, |out, Ending(secret)| out.extend_from_slice(secret));
             }

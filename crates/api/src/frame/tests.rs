@@ -42,7 +42,7 @@ prop_compose! {
         secret in vec(any::<u8>(), SESSION_OCTETS).prop_map(|octets| octets.try_into().unwrap()),
         who in 0u8..4,
         address in any::<[u8; 16]>(),
-        choice in 0u8..15,
+        choice in 0u8..16,
         names in [name(), name()],
         texts in ["[!-~]{1,40}", "[ -~ü]{0,20}", "[ -~]{0,40}"],
         numbers in any::<[u32; 2]>(),
@@ -121,6 +121,15 @@ fn with_ask(given: &Given, check: impl FnOnce(Ask<'_>)) {
         11 => Asked::Facts(if a { Facts::Numbers } else { Facts::Keys }),
         12 => Asked::SignIn { ending: a.then_some(Ending(&given.secret)) },
         13 => Asked::Session,
+        14 => Asked::View(match number % 7 {
+            0 => View::Now { said: u64::from(limit) << 20 },
+            1 => View::Hour,
+            2 => View::Asked,
+            3 => View::Locks,
+            4 => View::Journals,
+            5 => View::Resolver(a.then_some(zone)),
+            _ => View::Zone(zone),
+        }),
         _ => Asked::SignOut,
     };
     let address = std::net::Ipv6Addr::from(given.address);
@@ -206,6 +215,7 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
         run(b'e', [standing(zone), standing(other)]),
         run(b'x', [rule, rule]),
         run(b's', [session(None), session(Some(&given.secret))]),
+        run(b'j', [first.as_bytes(), second.as_bytes()]),
         run(b't', [first.as_bytes(), second.as_bytes()]),
         end,
     ]

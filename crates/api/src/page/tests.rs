@@ -39,6 +39,9 @@ fn all_files_of_the_folder() {
     assert_eq!(names, known);
 }
 
+/// What says that elements are of pictures: a name, which nobody asks for.
+const PICTURES: &str = "\"http://www.w3.org/2000/svg\"";
+
 /// Text never becomes markup: elements are made in one place, of which that is read; and nothing comes from elsewhere.
 #[test]
 fn nothing_is_markup_that_was_text() {
@@ -61,7 +64,8 @@ fn nothing_is_markup_that_was_text() {
         "data:",
     ];
     for (name, text) in modules() {
-        NOWHERE.iter().for_each(|word| assert!(!text.contains(word), "{name}: {word}"));
+        let without = if name == "dom.js" { text.replacen(PICTURES, "", 1) } else { text.to_owned() };
+        NOWHERE.iter().for_each(|word| assert!(!without.contains(word), "{name}: {word}"));
         let makes = ["createElement", "setAttribute"].iter().any(|word| text.contains(word));
         assert!(!makes || name == "dom.js", "{name}");
     }

@@ -5,7 +5,8 @@ use wire::iana::rtype;
 
 use super::query::Query;
 use super::{
-    Empty, FOUND_USUAL, LIMIT_MAX, NUMBER_NAME_OCTETS_MAX, Refusal, Request, Wanted, id, is_of_data, number,
+    Empty, FOUND_USUAL, LIMIT_MAX, NUMBER_NAME_OCTETS_MAX, Refusal, Request, Viewed, Wanted, id, is_of_data,
+    number,
 };
 use crate::frame::{ACCOUNT_OCTETS_MAX, Act, FOUND_MAX, Objects, PATTERN_OCTETS_MAX};
 
@@ -42,13 +43,17 @@ pub(super) enum Place {
     History(NameBuf),
     Undo(NameBuf, u32),
     Session,
+    Now,
+    /// What is the same whatever stands behind `?`.
+    View(Viewed),
+    Resolver,
 }
 
 /// Makes a place of the parts of a path that its template leaves open.
 type Make = fn(&[&[u8]]) -> Result<Place, Refusal>;
 
 /// All paths, as the description of the API has them (`openapi.json`): what stands in braces is left open.
-pub(super) const PATHS: [(&str, Make); 29] = [
+pub(super) const PATHS: [(&str, Make); 36] = [
     ("/api", |_| Ok(Place::Versions)),
     ("/api/v1/servers", |_| Ok(Place::Servers)),
     ("/api/v1/servers/localhost", |_| Ok(Place::Server)),
@@ -83,9 +88,16 @@ pub(super) const PATHS: [(&str, Make); 29] = [
     }),
     ("/api/zonda/v1/changes", |_| Ok(Place::Changes)),
     ("/api/zonda/v1/explain", |_| Ok(Place::Explain)),
+    ("/api/zonda/v1/asked", |_| Ok(Place::View(Viewed::Asked))),
+    ("/api/zonda/v1/hour", |_| Ok(Place::View(Viewed::Hour))),
+    ("/api/zonda/v1/journals", |_| Ok(Place::View(Viewed::Journals))),
+    ("/api/zonda/v1/locks", |_| Ok(Place::View(Viewed::Locks))),
+    ("/api/zonda/v1/now", |_| Ok(Place::Now)),
+    ("/api/zonda/v1/resolver", |_| Ok(Place::Resolver)),
     ("/api/zonda/v1/openapi.json", |_| Ok(Place::OpenApi)),
     ("/api/zonda/v1/session", |_| Ok(Place::Session)),
     ("/api/zonda/v1/zones", |_| Ok(Place::Rows)),
+    ("/api/zonda/v1/zones/{zone_id}", |open| of_zone(open, |zone| Place::View(Viewed::Zone(zone)))),
     ("/api/zonda/v1/zones/{zone_id}/history", |open| of_zone(open, Place::History)),
     ("/api/zonda/v1/zones/{zone_id}/history/{serial}/undo", undo),
 ];
@@ -111,6 +123,7 @@ impl Place {
     pub(super) fn is_beyond(&self) -> bool {
         matches!(self, Place::Rows | Place::Changes | Place::Explain | Place::OpenApi | Place::Session)
             || matches!(self, Place::History(_) | Place::Undo(..))
+            || matches!(self, Place::Now | Place::View(_) | Place::Resolver)
     }
 
     /// As `Allow` has them.
@@ -133,7 +146,10 @@ impl Place {
             | Place::Rows
             | Place::OpenApi
             | Place::History(_)
-            | Place::Undo(..) => "GET, HEAD",
+            | Place::Undo(..)
+            | Place::Now
+            | Place::View(_)
+            | Place::Resolver => "GET, HEAD",
         }
     }
 
@@ -195,6 +211,12 @@ impl Place {
             Place::OpenApi => Request::OpenApi,
             Place::History(zone) => Request::History(zone),
             Place::Undo(zone, serial) => Request::Undo(zone, serial),
+            Place::Now => {
+                let said = query.number("said", 0..=u32::MAX)?.unwrap_or(0).into();
+                Request::View(Viewed::Now { said })
+            }
+            Place::View(view) => Request::View(view),
+            Place::Resolver => Request::View(Viewed::Resolver(query.name("name")?)),
             Place::Session => match method {
                 "GET" => Request::Session,
                 "POST" => Request::SignIn,

@@ -105,6 +105,11 @@ fn requests_beyond() {
         ),
         ("GET /api/zonda/v1/zones/a./history", Request::History(name("a."))),
         ("GET /api/zonda/v1/zones/a./history/7/undo", Request::Undo(name("a."), 7)),
+        ("GET /api/zonda/v1/now", Request::View(Viewed::Now { said: 0 })),
+        ("HEAD /api/zonda/v1/now?said=4294967295", Request::View(Viewed::Now { said: u32::MAX.into() })),
+        ("GET /api/zonda/v1/hour", Request::View(Viewed::Hour)),
+        ("GET /api/zonda/v1/resolver?name=a%2e", Request::View(Viewed::Resolver(Some(name("a."))))),
+        ("GET /api/zonda/v1/zones/a.", Request::View(Viewed::Zone(name("a.")))),
     ] {
         assert_eq!(of(line).as_ref(), Ok(&expected), "{line}");
     }

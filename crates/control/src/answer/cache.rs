@@ -20,10 +20,7 @@ pub(super) fn answer(
     match command {
         CacheCommand::Stats => reply(Reply::CacheStats(stats(recursion)))?,
         CacheCommand::Show { name } => {
-            let mut entries = Vec::new();
-            let name = name_of(name)?;
-            recursion.cache().show(&name, |subject, entry| entries.push(line(&name, subject, entry, now)));
-            for entry in entries {
+            for entry in entries(recursion, &name_of(name)?) {
                 reply(Reply::CacheEntry(entry))?;
             }
         }
@@ -74,7 +71,14 @@ pub(super) fn name_of(text: &str) -> Result<NameBuf, String> {
     Ok(name.to_lowercase())
 }
 
-fn stats(recursion: &Recursion) -> CacheStats {
+/// What is known of a name.
+pub(crate) fn entries(recursion: &Recursion, name: &Name) -> Vec<CacheEntry> {
+    let (mut entries, now) = (Vec::new(), recursion.now());
+    recursion.cache().show(name, |subject, entry| entries.push(line(name, subject, entry, now)));
+    entries
+}
+
+pub(crate) fn stats(recursion: &Recursion) -> CacheStats {
     let counts = recursion.cache().counts();
     let asked =
         recursion.counts().into_iter().fold(recursive::Counters::default(), |sum, of| sum.sum(of.answers));

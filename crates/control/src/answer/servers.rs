@@ -23,20 +23,23 @@ pub(super) fn servers(
     recursion: &Recursion,
     reply: &mut dyn FnMut(Reply) -> io::Result<()>,
 ) -> Result<bool, super::Failure> {
-    let name = name_of(text)?;
+    servers_of(recursion, &name_of(text)?).into_iter().try_for_each(|line| reply(Reply::Server(line)))?;
+    Ok(true)
+}
+
+/// Who is asked about a name.
+pub(crate) fn servers_of(recursion: &Recursion, name: &Name) -> Vec<ServerLine> {
     let settings = recursion.settings();
     let configured = settings.zones.iter().filter(|zone| name.is_at_or_below(&zone.name));
     let configured = configured.max_by_key(|zone| zone.name.label_count());
     let seen = Seen { recursion, settings: &settings, now: recursion.now() };
-    let lines = match configured {
+    match configured {
         Some(zone) if zone.kind == ConfiguredKind::Stub => {
-            seen.delegation(&name, zone.name.label_count() + 1).unwrap_or_else(|| seen.configured(zone))
+            seen.delegation(name, zone.name.label_count() + 1).unwrap_or_else(|| seen.configured(zone))
         }
         Some(zone) if !zone.servers.is_empty() => seen.configured(zone),
-        _ => seen.delegation(&name, 0).unwrap_or_else(|| seen.hints()),
-    };
-    lines.into_iter().try_for_each(|line| reply(Reply::Server(line)))?;
-    Ok(true)
+        _ => seen.delegation(name, 0).unwrap_or_else(|| seen.hints()),
+    }
 }
 
 struct Seen<'a> {

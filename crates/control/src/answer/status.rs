@@ -32,11 +32,15 @@ pub(crate) fn status_line(controller: &Controller) -> String {
 }
 
 pub(super) fn status(controller: &Controller) -> Status {
+    Status { memory_octets: memory_octets(), ..brief_status(controller) }
+}
+
+/// The same without its memory, for which the system walks over all of that.
+pub(crate) fn brief_status(controller: &Controller) -> Status {
     let mut status = Status {
         version: env!("CARGO_PKG_VERSION").into(),
         pid: std::process::id(),
         uptime_seconds: uptime_seconds(controller),
-        memory_octets: memory_octets(),
         settings: controller.settings_file(),
         ..Status::default()
     };

@@ -33,15 +33,20 @@ pub(super) fn top(controller: &Controller, seconds: u64) -> Result<Top, Failure>
         let asked = controller.observing.look(controller, ENTRIES)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(read(controller, asked));
+            return Ok(Top { asked: said(asked), ..numbers(controller, &Readings::of(controller)) });
         }
         thread::sleep(left.min(LOOK_PAUSE));
     }
 }
 
-fn read(controller: &Controller, asked: Looked) -> Top {
+/// Who asks for what: of nothing yet where nobody has looked for a while.
+pub(crate) fn asked(controller: &Controller) -> Result<TopAsked, String> {
+    Ok(said(controller.observing.look(controller, ENTRIES)?))
+}
+
+/// What was read just now, without who asks.
+pub(crate) fn numbers(controller: &Controller, readings: &Readings) -> Top {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let readings = Readings::of(controller);
     let rcodes = readings.rcodes().into_iter().enumerate().filter(|(_, responses)| *responses > 0);
     let told = ("told", controller.observing.octets() as u64);
     Top {
@@ -61,7 +66,7 @@ fn read(controller: &Controller, asked: Looked) -> Top {
         memory: readings.memory.iter().chain([&told]).map(|(name, octets)| count(name, *octets)).collect(),
         resident_octets: readings.process.resident_octets,
         types: readings.types.iter().map(|(name, queries)| count(name, *queries)).collect(),
-        asked: said(asked),
+        asked: TopAsked::default(),
     }
 }
 

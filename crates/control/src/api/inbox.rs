@@ -54,6 +54,8 @@ pub(super) enum Event {
     Versions(Of, Result<Vec<Version>, (u16, &'static str)>),
     /// What leads back to a version of a zone, in frames; the error: the same.
     Undo(Of, Result<VecDeque<Vec<u8>>, (u16, &'static str)>),
+    /// What the server tells of itself, in frames; the error: the same.
+    Told(Of, Result<VecDeque<Vec<u8>>, (u16, &'static str)>),
     /// What became of a zone that was to be made, set or removed.
     Worked(Of, Result<Worked, NotAltered>),
     /// The server ends.

@@ -12,6 +12,7 @@ use wire::{NameBuf, SortKey};
 use super::explain::Question;
 use super::reading::Wanted;
 use super::sessions::{Now, Sessions};
+use super::views::View;
 use super::words::{NO_ZONE, altered};
 use super::{Key, Keys};
 use crate::dynamic::Repeat;
@@ -59,6 +60,14 @@ pub(super) enum Task {
     Session,
     /// A session ends.
     SignOut,
+    /// How the server is now is told, with lines of the log behind so many.
+    Now { said: u64 },
+    /// How it was in the last hour.
+    Hour,
+    /// What else it tells of itself.
+    View(View),
+    /// How a zone stands, with what only operators know or without.
+    Stand { zone: NameBuf, is_all: bool },
 }
 
 /// Why nothing is done.
@@ -133,6 +142,7 @@ fn is_reading(asked: &Asked<'_>) -> bool {
             | Asked::Zone { .. }
             | Asked::History { .. }
             | Asked::Facts(_)
+            | Asked::View(_)
     )
 }
 
@@ -170,6 +180,12 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             may(Verbs::SERVER, "see numbers of the server")?;
             Task::Numbers
         }
+        Asked::View(api::frame::View::Zone(zone)) => {
+            let zone = see(zone)?;
+            may(Verbs::READ, "read")?;
+            Task::Stand { zone, is_all: key.verbs.has(Verbs::SERVER) }
+        }
+        Asked::View(view) => view_task(view, may)?,
         // They may be called as customers are.
         Asked::Facts(Facts::Keys) => {
             may(Verbs::SERVER, "see names of keys")?;
@@ -246,6 +262,24 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             may(Verbs::DROP, "remove zones")?;
             Task::Work { zone, repeat }
         }
+    })
+}
+
+/// What the server tells of itself: how it is by one verb, what others ask by another.
+fn view_task(view: api::frame::View<'_>, may: impl Fn(Verbs, &str) -> Result<(), No>) -> Result<Task, No> {
+    use api::frame::View as Wanted;
+    match view {
+        Wanted::Asked | Wanted::Resolver(_) => may(Verbs::OBSERVE, "see what others ask")?,
+        _ => may(Verbs::SERVER, "see how the server is")?,
+    }
+    Ok(match view {
+        Wanted::Now { said } => Task::Now { said },
+        Wanted::Hour => Task::Hour,
+        Wanted::Asked => Task::View(View::Asked),
+        Wanted::Locks => Task::View(View::Locks),
+        Wanted::Journals => Task::View(View::Journals),
+        Wanted::Resolver(name) => Task::View(View::Resolver(name.map(wire::Name::to_lowercase))),
+        Wanted::Zone(zone) => Task::Stand { zone: zone.to_lowercase(), is_all: false },
     })
 }
 

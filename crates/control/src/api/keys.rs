@@ -187,6 +187,7 @@ pub(crate) fn verb(word: &str) -> Option<Verbs> {
         "set" => Some(Verbs::SET),
         "drop" => Some(Verbs::DROP),
         "explain" => Some(Verbs::EXPLAIN),
+        "observe" => Some(Verbs::OBSERVE),
         "server" => Some(Verbs::SERVER),
         _ => None,
     }

@@ -14,6 +14,7 @@ use super::Key;
 use super::explain::{Question, Terms};
 use super::inbox::{Event, Inbox, Of};
 use super::numbers::Numbers;
+use super::views::{View as Wanted, frames};
 use super::words::NO_ZONE;
 use crate::controller::Controller;
 use crate::dynamic::{NotAltered, Queue};
@@ -45,6 +46,8 @@ pub(super) enum Look {
     Explain(Of, Vec<Question>),
     /// Numbers of the server are to be read.
     Numbers(Of),
+    /// What else it tells of itself.
+    View(Of, Wanted),
     /// The files of the certificate are to be read again.
     Certificate,
 }
@@ -165,6 +168,10 @@ impl Controller {
             }
             Look::Certificate => self.api.look_at_certificate(),
             Look::Numbers(of) => inbox.tell(Event::Numbers(of, kept.numbers.of(self))),
+            Look::View(of, view) => {
+                let told = self.view_for_api(&view).map(|text| frames(of.ask, &text));
+                inbox.tell(Event::Told(of, told));
+            }
         }
     }
 

@@ -24,6 +24,7 @@ use wire::{Name, NameBuf, SortKey};
 
 use super::Key;
 use super::inbox::{Event, Inbox, Of};
+use super::views::frames;
 use super::words::NO_ZONE;
 use crate::controller::{Changing, Controller};
 use crate::dynamic::repeats::{Look, Repeat};
@@ -60,12 +61,14 @@ pub(super) enum Job {
     Read(Read),
 }
 
-/// What is read of histories.
+/// What is read of zones behind that.
 pub(super) enum Read {
     /// Versions of a zone.
     History(Of, NameBuf),
     /// What leads back to the one with this serial; with a pin on this seat.
     Undo(Of, u8, NameBuf, u32),
+    /// How a zone stands, with what only operators know or without.
+    Stand(Of, NameBuf, bool),
 }
 
 /// What is to be done with a zone.
@@ -129,6 +132,10 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
                 }
                 Some(Read::Undo(of, seat, zone, serial)) => {
                     inbox.tell(Event::Undo(of, controller.undo_for_api(of.ask, seat, &zone, serial)));
+                }
+                Some(Read::Stand(of, zone, is_all)) => {
+                    let told = controller.stand_for_api(&zone, is_all).map(|text| frames(of.ask, &text));
+                    inbox.tell(Event::Told(of, told));
                 }
                 None => {}
             }

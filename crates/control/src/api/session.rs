@@ -35,6 +35,7 @@ use super::judge::{At, No, Task, judge, whose};
 use super::listing::Listing;
 use super::look::{Look, Looks};
 use super::make::{Job, Read, Work, Works};
+use super::now::{Nows, Told};
 use super::reading::{Reading, Wanted, frame, pieces_of_names};
 use super::search::Searches;
 use super::sessions::{Now, Sessions};
@@ -73,6 +74,7 @@ pub(super) struct Around {
     pub(super) audit: Audit,
     pub(super) works: Works,
     pub(super) searches: Searches,
+    pub(super) nows: Nows,
     pub(super) counts: Arc<Counts>,
     /// Who has signed in.
     pub(super) sessions: Sessions,
@@ -399,6 +401,14 @@ impl Session {
                 }
             }
             Task::Numbers => self.look(around, number, Look::Numbers(of)),
+            Task::Now { said } => self.ask_now(around, number, Told::Now(of, said)),
+            Task::Hour => self.ask_now(around, number, Told::Hour(of)),
+            Task::View(view) => self.look(around, number, Look::View(of, view)),
+            Task::Stand { zone, is_all } => {
+                if around.works.push(Job::Read(Read::Stand(of, zone, is_all)), 0).is_err() {
+                    self.refuse(around, number, &not_now());
+                }
+            }
             Task::Explain(questions) => self.look(around, number, Look::Explain(of, questions)),
             Task::Act { zone, act } => self.look(around, number, Look::Act(of, keys.number, zone, act)),
             Task::Work { zone, repeat } => {
@@ -449,6 +459,12 @@ impl Session {
 
     fn look(&mut self, around: &Around, number: u32, look: Look) {
         if around.looks.push(look, 0).is_err() {
+            self.refuse(around, number, &not_now());
+        }
+    }
+
+    fn ask_now(&mut self, around: &Around, number: u32, told: Told) {
+        if around.nows.push(told, 0).is_err() {
             self.refuse(around, number, &not_now());
         }
     }

@@ -15,7 +15,7 @@ use super::certificate::{LOOK_PAUSE, Shown};
 use super::inbox::{Event, Inbox};
 use super::session::{Around, Session};
 use super::sessions::Sessions;
-use super::{look, make, search};
+use super::{look, make, now as of_now, search};
 use crate::child::Child;
 use crate::controller::Controller;
 use crate::expiry::now;
@@ -90,13 +90,14 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
     let looks = look::start(owner.clone(), Arc::clone(&inbox))?;
     let works = make::start(owner.clone(), Arc::clone(&inbox))?;
     let searches = search::start(controller.catalog.reader(), Arc::clone(&inbox))?;
+    let nows = of_now::start(owner.clone(), Arc::clone(&inbox))?;
     let start = std::hash::BuildHasher::hash_one(&api.seed, "cursors");
     let (audit, sessions) = {
         let change = controller.change();
         (Audit::of(&change.settings), Sessions::of(&change.settings))
     };
     let counts = Arc::clone(&api.counts);
-    let around = Around { owner, inbox, looks, audit, works, searches, counts, sessions, start };
+    let around = Around { owner, inbox, looks, audit, works, searches, nows, counts, sessions, start };
     api.note_keys(controller.folder(), &controller.change().settings);
     // Told with the lock held, or what is newer could be told before it.
     let shown = api.shown.lock();
@@ -111,6 +112,7 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
         around.looks.close();
         around.works.close();
         around.searches.close();
+        around.nows.close();
     })?;
     *api.thread.lock() = Some(thread);
     Ok(())

@@ -42,7 +42,8 @@ pub struct Top {
     /// Memory of the process (resident set size), where the system tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resident_octets: Option<u64>,
-    /// Who asks most, and for what.
+    /// Who asks most, and for what; left out where nobody looks at that.
+    #[serde(skip_serializing_if = "TopAsked::is_none")]
     pub asked: TopAsked,
 }
 
@@ -84,6 +85,12 @@ pub struct TopAsked {
     pub zones: Frequent,
     /// How long answers took that waited for nobody.
     pub took: Took,
+}
+
+impl TopAsked {
+    fn is_none(&self) -> bool {
+        self.one_in == 0
+    }
 }
 
 /// How long answers took in the server, from when their batch was taken off its socket until it was rendered; faded as counts are. What they waited in the socket is not in it.

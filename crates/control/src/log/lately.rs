@@ -46,7 +46,12 @@ impl<S: Subscriber> Layer<S> for Lately {
 
 /// The lines that are kept, the latest last.
 pub(crate) fn lines() -> Vec<LogLine> {
-    KEPT.lock().lines()
+    since(0).0
+}
+
+/// Of these those that came, or came again, behind so many errors and warnings; and how many there were by now. Of more than there were, as of a server before this one: all.
+pub(crate) fn since(number: u64) -> (Vec<LogLine>, u64) {
+    KEPT.lock().since(number)
 }
 
 /// How many errors and warnings came since the start, also those that are kept no more; and when the last of all came, in seconds since 1970.
@@ -88,7 +93,9 @@ impl Kept {
         lines.push_back(Line { text, first, last: now, count: count + 1, number });
     }
 
-    fn lines(&self) -> Vec<LogLine> {
+    fn since(&self, number: u64) -> (Vec<LogLine>, u64) {
+        let all = self.counts.iter().sum();
+        let after = if number > all { 0 } else { number };
         let of = |level: &str, line: &Line| LogLine {
             level: level.into(),
             message: line.text.clone(),
@@ -99,8 +106,9 @@ impl Kept {
         let [errors, warnings] = &self.lines;
         let mut lines: Vec<_> = errors.iter().map(|line| (line.number, of("error", line))).collect();
         lines.extend(warnings.iter().map(|line| (line.number, of("warn", line))));
+        lines.retain(|(number, _)| *number > after);
         lines.sort_by_key(|(number, _)| *number);
-        lines.into_iter().map(|(_, line)| line).collect()
+        (lines.into_iter().map(|(_, line)| line).collect(), all)
     }
 
     fn counts(&self) -> ([u64; 2], Option<u64>) {
@@ -142,7 +150,7 @@ mod tests {
 
     fn told(kept: &Kept) -> Vec<(String, u64, u64, u64)> {
         let told = |line: LogLine| (line.message, line.count, line.first_at, line.last_at);
-        kept.lines().into_iter().map(told).collect()
+        kept.since(0).0.into_iter().map(told).collect()
     }
 
     /// The same line is one, in the place of the last time; what came first makes room; errors stay, whatever is warned of.
@@ -157,6 +165,11 @@ mod tests {
         let slow = line("slow", 1, 11, 11);
         assert_eq!(told(&kept), [slow, line("broken", 1, 12, 12), line("full", 2, 10, 19)]);
         assert_eq!(kept.counts(), ([3, 1], Some(19)));
+        // Behind what was read; and all, where more were read than there are.
+        for (number, count) in [(0, 3), (2, 2), (3, 1), (4, 0), (5, 3)] {
+            let (lines, all) = kept.since(number);
+            assert_eq!((lines.len(), all), (count, 4), "{number}");
+        }
         (0..1_000).for_each(|number| kept.note(false, format!("slow {number}"), 20 + number));
         let all = told(&kept);
         assert_eq!((all.len(), &all[0].0, &all[1].0), (2 + LINES_MAX, &"broken".into(), &"full".into()));

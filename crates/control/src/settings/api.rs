@@ -32,7 +32,8 @@ const KEYS_MAX: usize = 1024;
 const RULES_MAX: usize = 64;
 
 /// What `verbs` may have.
-const VERBS: &str = "\"read\", \"change\", \"act\", \"make\", \"set\", \"drop\", \"explain\" or \"server\"";
+const VERBS: &str =
+    "\"read\", \"change\", \"act\", \"make\", \"set\", \"drop\", \"explain\", \"server\" or \"observe\"";
 
 /// Name servers that zones are made with: as many as a client may name.
 const NAMESERVERS_MAX: usize = 64;
@@ -110,7 +111,8 @@ section! {
         /// `sha256:` and the hash of its secret.
         hash: String = String::new(), Range::Any, live;
         /// What it may do: `read` zones and records, `change` records and tell secondaries (`notify`), `act` (ask primaries, `axfr-retrieve`); `make` zones with all that is in them, `set` the fields of
-        /// these, `drop` them; `explain`: be told which rules of its own and of zones decide what it may change; `server`: see numbers of the server (`statistics`) and names of TSIG keys.
+        /// these, `drop` them; `explain`: be told which rules of its own and of zones decide what it may change; `server`: see how the server is, its numbers
+        /// (`statistics`) and names of TSIG keys; `observe`: see what others ask.
         verbs: Names = Names::one("read"), Range::Texts(VERBS), live;
         /// Of which zones; `*.example.` are all below that name. Others are not there for it.
         zones: Names = Names::default(), Range::Texts("a domain name such as \"*.example.\""), live;

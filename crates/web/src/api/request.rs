@@ -120,6 +120,7 @@ where
         Request::Search { pattern, objects, limit } => {
             whole::search(&from, &Asked::Search { pattern, objects: *objects, limit: *limit }).await
         }
+        Request::View(viewed) => whole::json(&from, &Asked::View(viewed.view())).await,
         Request::SignIn => session::sign_in(&from, &head_of).await,
         Request::Session => session::tell(&from).await,
         Request::SignOut => session::sign_out(&from, &head_of).await,

@@ -1,4 +1,4 @@
-//! What is told once all of it is there: the server's numbers, of which one may be asked for that there is not; what a search found, as the head says whether that is all; what leads back to a version, which
+//! What is told once all of it is there: how the server is, as it says that itself; its numbers, of which one may be asked for that there is not; what a search found, as the head says whether that is all; what leads back to a version, which
 //! is sent again as it is told.
 
 use ::api::frame::{Answer, Asked, Facts, Piece};
@@ -74,6 +74,24 @@ pub(super) async fn undo(from: &Asker<'_>, zone: &Name, serial: u32) -> Result<R
     if let Some(tag) = tag.and_then(|tag| HeaderValue::from_str(&tag.to_string()).ok()) {
         response.headers_mut().insert(ETAG, tag);
     }
+    response.body_mut().keep_room(room);
+    Ok(response)
+}
+
+/// Tells what the server has put into JSON itself.
+pub(super) async fn json(from: &Asker<'_>, asked: &Asked<'_>) -> Result<Response<Body>, Refusal> {
+    let mut text = Vec::new();
+    let mut room = Room::take(&from.shared.bodies, from.who.octets(), 0)?;
+    pieces(from, asked, |piece| {
+        if let Piece::Json(parts) = piece {
+            parts.iter().for_each(|part| text.extend_from_slice(part));
+        }
+        // Room is counted as it is taken.
+        text.shrink_to_fit();
+        room.grow(text.len())
+    })
+    .await?;
+    let mut response = json_of(StatusCode::OK, text);
     response.body_mut().keep_room(room);
     Ok(response)
 }

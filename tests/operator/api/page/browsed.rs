@@ -1,8 +1,15 @@
 //! The page in a browser: signed in by the address that `zonda ctl page` prints, by a key, and out again; what is there of a session, and what is left of it.
 
+use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use zonda_tests::exchange::{Transport, ask};
+use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
+use zonda_tests::rtype;
+use zonda_tests::server::signal;
 
 use super::{Bed, Fixture, replace};
 use crate::api::client::rrset;
@@ -71,6 +78,8 @@ fn by_an_address_and_out() {
     assert_nothing_is_kept(&tab);
     assert_sound_in_all(&tab, &origin);
     tab.click("button.main");
+    await_view(&tab, "Now");
+    tab.click("nav a[href='#/session']");
     await_view(&tab, "ns1 (test)");
     assert_sound_in_all(&tab, &origin);
     assert!(text_of(&tab).contains("the operator") && text_of(&tab).contains("zones and their records"));
@@ -84,7 +93,7 @@ fn by_an_address_and_out() {
     assert!(!text_of(&tab).contains(&cookies[0].value) && !text_of(&tab).contains(half));
     // It is there when the page is loaded anew, and in a tab beside it.
     tab.open(&format!("{origin}/"));
-    await_view(&tab, "ns1 (test)");
+    await_view(&tab, "Now");
     tab.click("#who button");
     await_view(&tab, "Sign in");
     assert!(text_of(&tab).contains("Signed out.") && !text_of(&tab).contains("ns1 (test)"));
@@ -131,7 +140,7 @@ fn by_a_key_and_by_keys_alone() {
     beside.open(&format!("{origin}/"));
     await_view(&beside, "ns1 (test)");
     // From the heading on to the end, and from the beginning again.
-    for name in ["Session", "Zones", "Sign out"] {
+    for name in ["Zones", "Session", "Sign out"] {
         tab.press("Tab");
         assert_eq!(tab.focused().name, name);
     }
@@ -220,4 +229,111 @@ fn zones_are_looked_at() {
     tab.value("location.hash = '#/zones'");
     await_view(&tab, "Sign in");
     assert!(!text_of(&tab).contains("test."));
+}
+
+/// The server now: what commands say, brought up to date while somebody looks; what is wrong first, above each view; and what is left of it when the server is gone.
+#[test]
+fn how_the_server_is() {
+    let bed = Bed::new().paged();
+    let mut fixture = bed.start();
+    let (_browser, tab, origin) = browser(&fixture);
+    tab.open(&format!("{origin}/"));
+    await_view(&tab, "Sign in");
+    tab.write(&bed.observer);
+    tab.press("Enter");
+    // Who may see the server begins there; who sees no zones has no view of them.
+    await_view(&tab, "Now");
+    let nav = "[...document.querySelectorAll('nav a')].map(one => one.textContent)";
+    assert_eq!(tab.value(nav), json!(["Now", "Journals", "Locks", "Session"]));
+    tab.await_true("document.body.textContent.includes('Nothing is wrong')");
+    let name = fixture.server.process.pid();
+    assert!(text_of(&tab).contains(&format!("process {name}")), "{}", text_of(&tab));
+    // What comes is seen: the second number of a row is what came since the start.
+    let count = |row: &str| {
+        let script = format!(
+            "[...document.querySelectorAll('tbody tr')].find(row => row.cells[0].textContent === '{row}')?.cells[2].textContent ?? null"
+        );
+        tab.value(&script).as_str().and_then(|text| text.replace(',', "").parse::<u64>().ok())
+    };
+    assert_eq!(count("AAAA"), None);
+    (0..5).for_each(|_| {
+        ask(fixture.server.address, Transport::Udp, &Query::new("www.a.test.", rtype::AAAA));
+    });
+    await_that("the queries", || count("AAAA") == Some(5));
+    // Where somebody is in a table he stays while it is brought up to date.
+    tab.value("document.querySelectorAll('.table')[1].focus()");
+    (0..2).for_each(|_| {
+        ask(fixture.server.address, Transport::Udp, &Query::new("www.a.test.", rtype::AAAA));
+    });
+    await_that("the queries", || count("AAAA") == Some(7));
+    assert_eq!(tab.value("document.activeElement === document.querySelectorAll('.table')[1]"), true);
+    // The pictures say in words what they show.
+    tab.await_true("document.querySelectorAll('svg[role=img]').length === 4 || document.body.textContent.includes('first ten seconds')");
+    assert_sound_in_all(&tab, &origin);
+    // Something is wrong: above each view, in the title, and first in this one.
+    let settings = fixture.server.path("zonda.toml");
+    let text = fs::read_to_string(&settings).expect("the settings");
+    fs::write(&settings, format!("{text}\n[<b>nonsense]\n")).expect("the settings");
+    signal(fixture.server.process.pid(), "HUP");
+    tab.await_true("document.title.startsWith('(1) ') && document.querySelector('main h2').textContent === 'What is wrong'");
+    assert_eq!(tab.value("document.querySelectorAll('main b').length"), 0);
+    assert_sound_in_all(&tab, &origin);
+    tab.value("location.hash = '#/session'");
+    await_view(&tab, "ns1 (test)");
+    assert_eq!(tab.value("document.querySelector('#wrong a').textContent"), "Something is wrong");
+    tab.click("#wrong a");
+    await_view(&tab, "Now");
+    // A server that is gone: what it said stays, and it is said that it is old.
+    signal(fixture.server.process.pid(), "KILL");
+    fixture.server.process.wait(Duration::from_secs(10)).expect("an end");
+    tab.await_true("document.querySelector('#wrong').textContent.includes('does not answer')");
+    assert!(
+        text_of(&tab).contains("What is wrong")
+            && tab.value("document.querySelector('main').className") == "old"
+    );
+}
+
+/// All other views, each by its link: sound in each window, with what commands say.
+#[test]
+fn what_is_inside() {
+    let bed = Bed::new().paged();
+    let fixture = bed.start_with("\n[resolver]\nenabled = true\n");
+    let (_browser, tab, origin) = browser(&fixture);
+    tab.open(&format!("{origin}/"));
+    await_view(&tab, "Sign in");
+    tab.write(&bed.watcher);
+    tab.press("Enter");
+    await_view(&tab, "Now");
+    let nav = "[...document.querySelectorAll('nav a')].map(one => one.textContent)";
+    assert_eq!(tab.value(nav), json!(["Now", "Asked", "Zones", "Resolver", "Journals", "Locks", "Session"]));
+    let visit = |view: &str, words: &str| {
+        tab.click(&format!("nav a[href='#/{}']", view.to_lowercase()));
+        await_view(&tab, view);
+        await_that(words, || {
+            ask(fixture.server.address, Transport::Udp, &Query::new("www.a.test.", rtype::A));
+            text_of(&tab).contains(words)
+        });
+        assert_sound_in_all(&tab, &origin);
+    };
+    visit("Asked", "www.a.test.");
+    visit("Resolver", "from the cache");
+    tab.click("#name-of");
+    tab.write("<b>.example");
+    tab.press("Enter");
+    tab.await_true("document.querySelector('main').textContent.includes('Who would be asked')");
+    assert_eq!(tab.value("document.querySelectorAll('main b').length"), 0);
+    assert_sound_in_all(&tab, &origin);
+    visit("Journals", "zones-changed");
+    visit("Locks", "zonda ctl locks --on");
+    assert!(fixture.told(&["locks", "--on"]).1);
+    tab.click("nav a[href='#/session']");
+    await_view(&tab, "ns1 (test)");
+    visit("Locks", "waited for longest");
+    tab.click("nav a[href='#/zones']");
+    await_view(&tab, "Zones");
+    tab.click("tbody a[href='#/zones/a.test.']");
+    await_view(&tab, "a.test.");
+    // Of who sees how the server is, also where the text is.
+    assert!(text_of(&tab).contains("How it stands") && text_of(&tab).contains("texts/a.test."));
+    assert_sound_in_all(&tab, &origin);
 }

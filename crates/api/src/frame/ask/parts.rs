@@ -1,7 +1,9 @@
 //! Parts of asks, to the octet, as the drawing of [`super`] has them.
 
 use super::super::octets::{Item, Rest, Run, put_any, put_short_text};
-use super::{ACCOUNT_OCTETS_MAX, Fields, Kind, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, ZONES_MAX, Zone, Zones};
+use super::{
+    ACCOUNT_OCTETS_MAX, Fields, Kind, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, View, ZONES_MAX, Zone, Zones,
+};
 use crate::tag::{Condition, Tag, Tags};
 
 impl<'a> Item<'a> for Zone<'a> {
@@ -50,6 +52,40 @@ pub(super) fn put_part(out: &mut Vec<u8>, part: &Part<'_>) {
             out.push(2);
             owner.write(out);
             put_any(out, *rtype, |out, rtype| out.extend_from_slice(&rtype.to_be_bytes()));
+        }
+    }
+}
+
+pub(super) fn view<'a>(rest: &mut Rest<'a>) -> Option<View<'a>> {
+    Some(match rest.u8()? {
+        0 => View::Now { said: rest.u64()? },
+        1 => View::Hour,
+        2 => View::Asked,
+        3 => View::Locks,
+        4 => View::Journals,
+        5 => View::Resolver(rest.any(Rest::name)?),
+        6 => View::Zone(rest.name()?),
+        _ => return None,
+    })
+}
+
+pub(super) fn put_view(out: &mut Vec<u8>, view: &View<'_>) {
+    match view {
+        View::Now { said } => {
+            out.push(0);
+            out.extend_from_slice(&said.to_be_bytes());
+        }
+        View::Hour => out.push(1),
+        View::Asked => out.push(2),
+        View::Locks => out.push(3),
+        View::Journals => out.push(4),
+        View::Resolver(name) => {
+            out.push(5);
+            put_any(out, *name, |out, name| name.write(out));
+        }
+        View::Zone(zone) => {
+            out.push(6);
+            zone.write(out);
         }
     }
 }

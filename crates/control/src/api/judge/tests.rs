@@ -1,7 +1,7 @@
 use super::*;
 use crate::api::new_api_key;
 use crate::settings::Settings;
-use api::frame::{SetsBuf, ZonesBuf};
+use api::frame::{SetsBuf, View, ZonesBuf};
 use api::tag::Condition;
 use std::path::Path;
 use std::time::Instant;
@@ -125,6 +125,23 @@ fn what_a_key_may_do() {
     );
     let names = Asked::Facts(Facts::Keys);
     assert_eq!([status(&reader, &secret, names), status(&observer, &third, names)], [403, 200]);
+    // What others ask is told by another one still, and how a zone stands as its contents are.
+    let (watcher, fourth) = keys("verbs = \"observe\"");
+    let view = |view, (keys, key): (&Keys, &str)| status(keys, key, Asked::View(view));
+    for (wanted, statuses) in [
+        (View::Now { said: 0 }, [403, 200, 403]),
+        (View::Hour, [403, 200, 403]),
+        (View::Locks, [403, 200, 403]),
+        (View::Journals, [403, 200, 403]),
+        (View::Asked, [403, 403, 200]),
+        (View::Resolver(None), [403, 403, 200]),
+        (View::Resolver(Some(&in_scope)), [403, 403, 200]),
+        (View::Zone(&in_scope), [200, 403, 403]),
+        (View::Zone(&outside), [404, 404, 404]),
+    ] {
+        let by = [(&reader, &*secret), (&observer, &*third), (&watcher, &*fourth)];
+        assert_eq!(by.map(|by| view(wanted, by)), statuses, "{wanted:?}");
+    }
     let changes = |zone: &str, sets: &[(&str, u16)]| {
         let mut zones = ZonesBuf::default();
         zones.push(&name(zone), Condition::None, &sets_of(sets));

@@ -53,6 +53,7 @@ impl Session {
                 self.ready(around, of.ask, versions.map(of_all));
             }
             Event::Undo(of, frames) if of.session == self.number => self.ready(around, of.ask, frames),
+            Event::Told(of, frames) if of.session == self.number => self.ready(around, of.ask, frames),
             Event::Numbers(of, octets) if of.session == self.number => {
                 let piece = Run::read(&octets).and_then(|run| frame(of.ask, Piece::Numbers(run)));
                 self.ready(around, of.ask, Ok(piece.into_iter().collect()));

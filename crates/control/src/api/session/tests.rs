@@ -6,7 +6,7 @@ use crate::api::reading::{row, rows_frame};
 use crate::api::search::{Cut, Search, Sought};
 use crate::dynamic::{NotAltered, Outcome as Became, Queue};
 use crate::settings::Settings;
-use api::frame::{Asked, Facts, Objects, Part, SetsBuf, Verbs, What, Who, ZonesBuf};
+use api::frame::{Asked, Facts, Objects, Part, SetsBuf, Verbs, View, What, Who, ZonesBuf};
 use api::tag::Condition;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -33,9 +33,10 @@ impl Bed {
         let looks: Looks = Arc::new(Queue::new());
         let works: Works = Arc::new(Queue::new());
         let searches: Searches = Arc::new(Queue::new());
+        let nows: Nows = Arc::new(Queue::new());
         let (owner, audit) = (Weak::new(), Audit::default());
         let (counts, sessions, start) = (Arc::default(), Sessions::default(), 7);
-        let around = Around { owner, inbox, looks, works, searches, audit, counts, sessions, start };
+        let around = Around { owner, inbox, looks, works, searches, nows, audit, counts, sessions, start };
         let (section, secret) = new_api_key("acme").unwrap();
         let section = section
             .replace("zones = []", "zones = [\"*.x.\"]")
@@ -100,6 +101,7 @@ fn kind_of(piece: &Piece<'_>) -> &'static str {
         Piece::Standings(_) => "zone",
         Piece::Rules(_) => "rules",
         Piece::Sessions(_) => "session",
+        Piece::Json(_) => "json",
         _ => "other",
     }
 }
@@ -354,6 +356,33 @@ fn numbers_are_told_to_who_may_see_them() {
     }
     assert_eq!(bed.told(), ["2 numbers", "2 200"]);
     assert!(!bed.session.is_busy());
+}
+
+/// Whoever reads how the server is may go before it is told, and the server may be at its end.
+#[test]
+fn how_the_server_is_is_told_in_pieces() {
+    let mut bed = Bed::with_verbs("[\"server\"]");
+    let frames = |number| {
+        let mut octets = Vec::new();
+        b"{}".as_slice().write(&mut octets);
+        let piece = frame(number, Piece::Json(Run::read(&octets).unwrap())).unwrap();
+        Event::Told(Of { session: 1, ask: number }, Ok(VecDeque::from([piece.clone(), piece])))
+    };
+    for (number, view) in [(1, View::Now { said: 3 }), (2, View::Hour)] {
+        bed.ask(number, Asked::View(view)).unwrap();
+        bed.say(number, &Said::Credit(4)).unwrap();
+    }
+    bed.say(2, &Said::Stop).unwrap();
+    let asked = bed.around.nows.take(None).unwrap();
+    assert!(matches!(asked[..], [Told::Now(Of { ask: 1, .. }, 3), Told::Hour(Of { ask: 2, .. })]));
+    for number in [1, 2] {
+        bed.session.take(&bed.around, &bed.keys, frames(number));
+    }
+    assert_eq!(bed.told(), ["1 json", "1 json", "1 200"]);
+    assert!(!bed.session.is_busy());
+    bed.around.nows.close();
+    bed.ask(3, Asked::View(View::Hour)).unwrap();
+    assert_eq!(bed.told(), ["3 503"]);
 }
 
 #[test]

@@ -2,14 +2,14 @@ use super::*;
 use crate::api::judge::{judge, whose};
 use crate::api::keys::time_of_date;
 use crate::api::new_api_key;
-use api::frame::{Act, Answer, Facts, Fields, Frame, Objects, Part, SetsBuf, Verbs, What, ZonesBuf};
+use api::frame::{Act, Answer, Facts, Fields, Frame, Objects, Part, SetsBuf, Verbs, View, What, ZonesBuf};
 use api::tag::Condition;
 use std::path::Path;
 use wire::NameBuf;
 use wire::iana::rtype;
 
 const ALL_VERBS: &str =
-    "[\"read\", \"change\", \"act\", \"make\", \"set\", \"drop\", \"explain\", \"server\"]";
+    "[\"read\", \"change\", \"act\", \"make\", \"set\", \"drop\", \"explain\", \"server\", \"observe\"]";
 
 /// Sessions of a page of an hour and twelve, keys, and their secrets.
 struct Bed {
@@ -103,7 +103,7 @@ fn keys(sections: &[String], number: u64) -> Keys {
 fn a_key_has_what_it_may_read() {
     let bed = Bed::new(1);
     let secret = bed.sign_in_by_key(0).unwrap();
-    let reads = Verbs(Verbs::READ.0 | Verbs::EXPLAIN.0 | Verbs::SERVER.0);
+    let reads = Verbs(Verbs::READ.0 | Verbs::EXPLAIN.0 | Verbs::OBSERVE.0 | Verbs::SERVER.0);
     assert_eq!(bed.told(&secret), (Some("k0".to_owned()), reads, Some((3_600, 43_200))));
     assert_eq!(bed.sign_in(Who::Key(b"wrong"), None), Err(401));
     let mut other = secret.clone();
@@ -144,6 +144,9 @@ fn sessions_only_read() {
             Asked::Zone { zone: &zone, part: Part::All, with_dnssec: false },
             Asked::History { zone: &zone, undo: None },
             Asked::Facts(Facts::Numbers),
+            Asked::View(View::Now { said: 1 }),
+            Asked::View(View::Asked),
+            Asked::View(View::Zone(&zone)),
             Asked::Session,
             Asked::SignOut,
         ] {

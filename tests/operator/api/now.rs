@@ -1,0 +1,214 @@
+//! How the server is and was, as the API tells it: the same as commands say, and what is wrong since when.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use zonda_tests::exchange::{Transport, ask};
+use zonda_tests::message::Query;
+use zonda_tests::patience::{await_some, await_that};
+use zonda_tests::rtype;
+use zonda_tests::server::{ctl, signal};
+
+use super::client::Reply;
+use super::{Bed, Fixture};
+
+/// Spans of the last hour, and seconds of one.
+const SPANS: usize = 360;
+const SPAN: u64 = 10;
+
+impl Fixture<'_> {
+    fn beyond(&self, path: &str, key: &str) -> Reply {
+        self.ask("GET", &format!("/api/zonda/v1/{path}"), key, "", "").expect("a reply")
+    }
+
+    /// How the server is.
+    fn now(&self) -> Value {
+        self.beyond("now", &self.bed.observer).json()
+    }
+
+    /// What a command says as an object.
+    fn object(&self, command: &[&str]) -> Value {
+        let output = ctl(&self.server, &[command, &["--json"]].concat());
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut object: Value =
+            serde_json::from_str(text.lines().next().expect("a line")).expect("an object");
+        // Which of all replies it is.
+        object.as_object_mut().expect("an object").remove("reply");
+        object
+    }
+}
+
+/// Names of counts.
+fn names(counts: &Value) -> Vec<&str> {
+    counts.as_array().expect("counts").iter().map(|count| count["name"].as_str().expect("a name")).collect()
+}
+
+fn sum(counts: &Value) -> u64 {
+    counts.as_array().expect("counts").iter().filter_map(|count| count["count"].as_u64()).sum()
+}
+
+#[test]
+fn the_same_as_commands_say() {
+    let bed = Bed::new().paged();
+    let fixture = bed.start();
+    // The system counts memory for each command; and time goes on.
+    let same = |now: &Value| {
+        let (mut status, said) = (fixture.object(&["status"]), &now["status"]);
+        ["memory_octets", "uptime_seconds"].iter().for_each(|field| status[*field] = said[*field].clone());
+        *said == status
+    };
+    // What the last look at all zones found may be newer.
+    let before = await_some(
+        || format!("{:#} {:#}", fixture.now()["status"], fixture.object(&["status"])),
+        || Some(fixture.now()).filter(same),
+    );
+    assert_eq!((&before["server"], &before["status"]["memory_octets"]), (&json!("ns1 (test)"), &Value::Null));
+    let (top, counts) = (fixture.object(&["top", "--seconds", "0"]), &before["counts"]);
+    assert!(top["asked"].is_object() && counts.get("asked").is_none());
+    for list in ["queries", "transport", "limited", "zones", "memory"] {
+        assert_eq!(names(&counts[list]), names(&top[list]), "{list}");
+    }
+    assert_eq!(counts["pid"], fixture.server.process.pid());
+    for _ in 0..7 {
+        ask(fixture.server.address, Transport::Udp, &Query::new("www.a.test.", rtype::AAAA));
+    }
+    // Within two seconds, by counts and the clock that they go by.
+    let queries = |now: &Value| sum(&now["counts"]["queries"]);
+    let clock = |now: &Value| now["counts"]["clock_seconds"].as_f64().expect("seconds");
+    let later = await_some(
+        || format!("{:#}", fixture.now()),
+        || Some(fixture.now()).filter(|now| queries(now) >= queries(&before) + 7),
+    );
+    assert!(clock(&later) > clock(&before), "{later:#}");
+    assert!(names(&later["counts"]["types"]).contains(&"AAAA"));
+    let is_denied = |path: &str, key: &str| fixture.beyond(path, key).status;
+    for path in ["now", "hour"] {
+        assert_eq!([is_denied(path, &bed.reader), is_denied(path, "wrong")], [403, 401], "{path}");
+        assert_eq!(is_denied(&format!("{path}?more=1"), &bed.observer), 422);
+    }
+    assert_eq!(is_denied("now?said=-1", &bed.observer), 422);
+}
+
+#[test]
+fn what_is_wrong_and_what_the_log_said() {
+    let bed = Bed::new();
+    let fixture = bed.start();
+    let before = fixture.now();
+    assert_eq!(before["wrong"], json!([]), "{}", fixture.server.log());
+    let said = before["said"].as_u64().expect("a number");
+    let settings = fixture.server.path("zonda.toml");
+    let text = fs::read_to_string(&settings).expect("the settings");
+    fs::write(&settings, format!("{text}\n[nonsense]\n")).expect("the settings");
+    // A command would not find the server by them.
+    signal(fixture.server.process.pid(), "HUP");
+    let wrong = || fixture.now()["wrong"].clone();
+    await_that("what is wrong", || {
+        wrong()[0]["words"].as_str().is_some_and(|words| words.contains("refused"))
+    });
+    let now = fixture.now();
+    assert_eq!(now["wrong"][0]["words"], now["status"]["problems"][0], "{now:#}");
+    // It has been so since then, however often it is looked at.
+    let since = now["wrong"][0]["since"].clone();
+    assert!(since.as_u64() >= before["now"].as_u64(), "{now:#}");
+    await_that("another reading", || fixture.now()["now"].as_u64() > since.as_u64().map(|since| since + 3));
+    assert_eq!(wrong()[0]["since"], since);
+    // Lines of the log come once to who says what he has read.
+    let behind = |said: u64| fixture.beyond(&format!("now?said={said}"), &bed.observer).json();
+    let now = behind(said);
+    let lines = now["lines"].as_array().expect("lines");
+    assert!(lines.iter().any(|line| line["level"] == "error"), "{lines:#?}");
+    assert_eq!(behind(now["said"].as_u64().expect("a number"))["lines"], json!([]));
+    // Of a number that this server never said: all.
+    assert_eq!(behind(u32::MAX.into())["lines"], fixture.now()["lines"]);
+    fs::write(&settings, text).expect("the settings");
+    assert!(ctl(&fixture.server, &["reconfigure"]).status.success());
+    await_that("all is well", || wrong() == json!([]));
+}
+
+/// It begins with the server, whether anybody looks or not.
+#[test]
+fn the_last_hour() {
+    let bed = Bed::new();
+    let fixture = bed.start();
+    let hour = || fixture.beyond("hour", &bed.observer).json();
+    let series = |hour: &Value, name: &str| {
+        let all = hour["series"].as_array().expect("series").iter();
+        let one = all.clone().find(|series| series["name"] == name);
+        one.unwrap_or_else(|| panic!("{name}: {hour:#}"))["values"].as_array().expect("values").clone()
+    };
+    assert_eq!(hour()["every"], SPAN);
+    for _ in 0..9 {
+        ask(fixture.server.address, Transport::Udp, &Query::new("www.a.test.", rtype::A));
+    }
+    // Readings before it was asked for are told of, and none is invented.
+    let told = await_some(
+        || format!("{:#}", hour()),
+        || {
+            Some(hour())
+                .filter(|hour| series(hour, "udp-queries").iter().filter_map(Value::as_u64).sum::<u64>() >= 9)
+        },
+    );
+    let values = series(&told, "udp-queries");
+    assert!(!values.is_empty() && values.len() <= SPANS, "{told:#}");
+    assert!(
+        series(&told, "resident-octets").iter().any(|octets| octets.as_u64() > Some(1 << 20)),
+        "{told:#}"
+    );
+}
+
+/// What else it tells of itself is what commands print, to the field.
+#[test]
+fn the_same_objects_as_commands_print() {
+    let bed = Bed::new();
+    let fixture = bed.start();
+    let of = |path: &str| fixture.beyond(path, &bed.watcher).json();
+    let zone = of("zones/a.test.");
+    assert_eq!(zone, fixture.object(&["zones", "a.test."]));
+    assert!(zone["state"] == "served" && zone["source"].as_str().is_some_and(|source| source.contains('/')));
+    // Where its text is, and who got it, is not for who may read it alone.
+    let read = fixture.beyond("zones/A.test", &bed.acme).json();
+    assert_eq!(
+        (&read["state"], &read["serial"], &read["source"]),
+        (&zone["state"], &zone["serial"], &json!(""))
+    );
+    let journals = of("journals");
+    assert!(names(&journals["counts"]).contains(&"zones-changed"), "{journals:#}");
+    assert_eq!([&journals["stores"], &journals["catalogs"]], [&json!([]); 2]);
+    assert_eq!((&of("locks")["on"], &of("locks")["all"]["locks"]), (&json!(false), &json!([])));
+    assert!(ctl(&fixture.server, &["locks", "--on"]).status.success());
+    await_that("locks", || of("locks")["all"]["locks"].as_array().is_some_and(|locks| !locks.is_empty()));
+    assert!(ctl(&fixture.server, &["locks", "--off"]).status.success());
+    // Who asks is counted from when somebody looks.
+    let asked = |list: &str| {
+        let told = of("asked");
+        let most = told[list]["most"].as_array().expect("a list").clone();
+        most.iter().filter_map(|one| one["key"].as_str()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    await_that("samples", || {
+        ask(fixture.server.address, Transport::Udp, &Query::new("www.a.test.", rtype::A));
+        asked("names").contains(&"www.a.test.".to_owned()) && asked("zones").contains(&"a.test.".to_owned())
+    });
+}
+
+/// A resolver without a network: what it holds, and who would be asked.
+#[test]
+fn the_resolver() {
+    let bed = Bed::new();
+    let fixture = bed.start_with(
+        "\n[resolver]\nenabled = true\n\n[[forward]]\nname = \"f.test\"\naddresses = [\"127.0.0.1:9\"]\n",
+    );
+    let of = |path: &str| fixture.beyond(path, &bed.watcher).json();
+    let told = of("resolver");
+    let (mut status, stats) =
+        (fixture.object(&["status"])["resolver"].clone(), fixture.object(&["cache", "stats"]));
+    status["is_network_out"] = told["status"]["is_network_out"].clone();
+    assert_eq!((&told["status"], &told["cache"]["octets"]), (&status, &stats["octets"]));
+    let known = of("resolver?name=www.F.test");
+    assert_eq!((&known["name"], &known["entries"]), (&json!("www.f.test."), &json!([])));
+    let server = &known["servers"][0];
+    assert_eq!(
+        (&server["zone"], &server["address"]),
+        (&json!("f.test."), &json!("127.0.0.1:9")),
+        "{known:#}"
+    );
+}
