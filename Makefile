@@ -56,6 +56,12 @@ unit:
 test-long: setup
 	ZONDA="$(ZONDA)" $(STRICT) $(LINTED) CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace --no-fail-fast -- --ignored long::
 
+# The pictures of the page in the manual, from a server under load: some four minutes.
+.PHONY: pages
+pages: setup
+	$(LINTED) $(CARGO) build --package zonda
+	$(STRICT) $(LINTED) $(CARGO) test --package zonda-tests --test operator -- --ignored --exact api::page::pictures::make
+
 # Every query instead of a sample: some ten minutes.
 differential:
 	ZONDA_DIFFERENTIAL=full $(CARGO) test --package zonda-tests --test differential -- --nocapture

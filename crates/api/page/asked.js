@@ -1,7 +1,7 @@
 // Who asks for what, of samples that the server takes while somebody looks at this.
 
 import { get } from "./api.js";
-import { make, part, refresh, table } from "./dom.js";
+import { columns, make, part, refresh, table } from "./dom.js";
 import { cell, count, rate } from "./text.js";
 
 const ASKED = "/api/zonda/v1/asked";
@@ -25,7 +25,7 @@ function list(told, [name, caption]) {
   }
   // More of it than is sure, where others had its place before.
   const row = (one) => [cell(one.key), sum > 0 ? `${((100 * one.count) / sum).toFixed(1)} %` : "-", one.error > 0 ? `${rate(one.count - one.error)} to ${rate(one.count)}` : rate(one.count)];
-  return table(caption, ["what", "of all", "samples, faded"], most.slice(0, ROWS).map(row));
+  return table(caption, ["what", "of all", "samples, faded"], most.slice(0, ROWS).map(row), "numbers");
 }
 
 function took(told) {
@@ -34,12 +34,12 @@ function took(told) {
     return make("p", {}, "No answer was timed yet.");
   }
   return table("In the server, from the taking of a batch to its responses; what a query waited in the socket is not in it", ["of a hundred", "at most"],
-    told.took.percentiles.map((one) => [String(one.percent), time(one)]));
+    told.took.percentiles.map((one) => [String(one.percent), time(one)]), "numbers");
 }
 
 function contents(told) {
   const since = told.samples === 0 ? "Nothing was asked since somebody looks." : `${count(told.samples)} samples in ${rate(told.seconds)} s, one query in ${count(told.one_in)}; what is older than some ten seconds has faded.`;
-  return [make("p", { class: "quiet" }, since), ...LISTS.map((one) => list(told, one)), make("h2", {}, "How long answers take"), took(told)];
+  return [make("p", { class: "quiet" }, since), columns(...LISTS.map((one) => list(told, one))), make("h2", {}, "How long answers take"), took(told)];
 }
 
 async function again() {

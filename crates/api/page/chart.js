@@ -40,6 +40,5 @@ export function chart(name, lines, write, spans) {
     ...told.map((line, number) => drawn("path", { class: `line-${number}`, d: path(line.values, most, spans) })));
   const head = make("tr", {}, ...["", "least", "most", "now"].map((column) => make("th", { scope: "col" }, column)));
   const rows = told.map((line, number) => make("tr", {}, make("th", { scope: "row" }, swatch(number), ` ${line.name}`), ...line.words.map((one) => make("td", {}, one))));
-  return make("div", { class: "chart" }, picture,
-    make("table", {}, make("caption", {}, name), make("thead", {}, head), make("tbody", {}, ...rows)));
+  return make("table", { class: "chart" }, make("caption", {}, name, picture), make("thead", {}, head), make("tbody", {}, ...rows));
 }

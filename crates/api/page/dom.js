@@ -102,12 +102,17 @@ export function link(words, route, attributes = {}) {
   return make("a", { href: route, ...attributes }, words);
 }
 
-// A table; each row has a cell a column, the first of which names it.
-export function table(caption, columns, rows) {
+// A table; each row has a cell a column, the first of which names it. `kind`: `numbers` where all others are numbers.
+export function table(caption, columns, rows, kind = "") {
   const head = make("tr", {}, ...columns.map((column) => make("th", { scope: "col" }, column)));
   const line = ([first, ...others]) => make("tr", {}, make("th", { scope: "row" }, first), ...others.map((one) => make("td", {}, one)));
-  return make("div", { class: "table", role: "region", tabindex: "0", "aria-label": caption },
+  return make("div", { class: `table ${kind}`.trim(), role: "region", tabindex: "0", "aria-label": caption },
     make("table", {}, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...rows.map(line))));
+}
+
+// Parts beside each other, as many as have room.
+export function columns(...parts) {
+  return make("div", { class: "columns" }, ...parts);
 }
 
 // Names and what they are, a line each.

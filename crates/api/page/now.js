@@ -3,13 +3,13 @@
 
 import { get } from "./api.js";
 import { chart } from "./chart.js";
-import { make, pairs, part, refresh, table } from "./dom.js";
+import { columns, make, pairs, part, refresh, table } from "./dom.js";
 import { cell, count, octets, rate, shown, span, time } from "./text.js";
 
 const HOUR = "/api/zonda/v1/hour";
-// How often the last hour is asked for, and so many spans it has.
+// How often the last hour is asked for; fewer spans are drawn as if there were so many, so that the first ones are seen.
 const HOUR_PAUSE = 60_000;
-const SPANS = 360;
+const SPANS_MIN = 36;
 // Types that are shown: there are up to 72.
 const TYPES = 12;
 // Counts of what was lost or refused, in the order in which they are worth looking at.
@@ -59,7 +59,7 @@ function perSecond(value) {
 }
 
 function ofRates(caption, what, list) {
-  return table(caption, [what, "a second", "since the start"], list.map((one) => [shown(one.name), perSecond(one.rate), count(one.count)]));
+  return table(caption, [what, "a second", "since the start"], list.map((one) => [shown(one.name), perSecond(one.rate), count(one.count)]), "numbers");
 }
 
 function wrong(now) {
@@ -93,6 +93,11 @@ function lost(latest) {
   return some.length === 0 ? make("p", {}, "Nothing was, since the start.") : ofRates("Dropped, refused and limited", "what", some);
 }
 
+function hourName() {
+  const minutes = hour === null ? 60 : Math.round((hour.series[0].values.length * hour.every) / 60);
+  return minutes >= 60 ? "The last hour" : minutes < 2 ? "The first minute" : `The last ${minutes} minutes`;
+}
+
 function charts() {
   if (hour === null || hour.series[0].values.length === 0) {
     return [make("p", { class: "quiet" }, "Nothing is known of it yet: the first ten seconds are not over.")];
@@ -102,13 +107,14 @@ function charts() {
     const each = (value) => (value === null || !series.counts ? value : value / hour.every);
     return { name: words, values: (series?.values ?? []).map(each) };
   };
-  const draw = (name, lines, write) => chart(name, lines, write, SPANS);
-  return [
+  const spans = hour.series[0].values.length;
+  const draw = (name, lines, write) => chart(name, lines, write, Math.max(spans, SPANS_MIN));
+  return [columns(
     draw("Queries a second", [line("udp-queries", "over UDP"), line("tcp-queries", "over TCP")], rate),
     draw("Responses a second", [line("noerror", "NOERROR"), line("nxdomain", "NXDOMAIN"), line("servfail", "SERVFAIL"), line("other-responses", "others")], rate),
     draw("Datagrams dropped a second", [line("dropped", "as a buffer was full")], rate),
     draw("Memory", [line("resident-octets", "resident")], octets),
-  ];
+  )];
 }
 
 function workers(latest) {
@@ -126,7 +132,7 @@ function workers(latest) {
       count(worker.tcp_open),
     ];
   };
-  return table("Workers; who is behind takes 64 datagrams a call", ["worker", "queries a second", "datagrams a call", "dropped", "TCP open"], now.counts.workers.map(row));
+  return table("Workers; who is behind takes 64 datagrams a call", ["worker", "queries a second", "datagrams a call", "dropped", "TCP open"], now.counts.workers.map(row), "numbers");
 }
 
 function zones({ status, counts }) {
@@ -166,18 +172,18 @@ function contents(latest) {
   const { now } = latest;
   const types = rates(latest, (counts) => counts.types).sort((one, other) => other.count - one.count).slice(0, TYPES);
   const responses = rates(latest, (counts) => counts.rcodes);
+  const titled = (name, ...children) => make("div", {}, make("h2", {}, name), ...children);
   return [
     ...wrong(now),
-    facts(now),
-    make("h2", {}, "Queries"),
-    ofRates("By how they come", "how", rates(latest, (counts) => counts.queries)),
-    ...(types.length === 0 ? [] : [ofRates("By type, those that are asked for most", "type", types)]),
-    ...(responses.length === 0 ? [] : [ofRates("Responses by code", "code", responses)]),
-    make("h2", {}, "The last hour"), ...charts(),
-    make("h2", {}, "What was lost"), lost(latest),
-    make("h2", {}, "Workers"), workers(latest),
-    make("h2", {}, "Zones"), zones(now),
-    make("h2", {}, "Memory"), memory(now),
+    make("h2", {}, hourName()), ...charts(),
+    make("h2", {}, "Queries and responses"),
+    columns(
+      ofRates("Queries by how they come", "how", rates(latest, (counts) => counts.queries)),
+      ...(responses.length === 0 ? [] : [ofRates("Responses by code", "code", responses)]),
+      ...(types.length === 0 ? [] : [ofRates("Queries by type, those that are asked for most", "type", types)]),
+    ),
+    columns(titled("What was lost", lost(latest)), titled("Workers", workers(latest))),
+    columns(titled("Zones", zones(now)), titled("Memory", memory(now)), titled("The server", facts(now))),
     make("h2", {}, "The log"), lines(latest),
   ];
 }

@@ -1,6 +1,7 @@
 //! The page: what everybody is given, who signs in at it with what, and what a session may not.
 
 mod browsed;
+mod pictures;
 
 use std::fs;
 use std::net::SocketAddr;
