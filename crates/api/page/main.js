@@ -8,6 +8,7 @@ import { forgetHour, now, showNow } from "./now.js";
 import { beginPolls, endPolls, look as lookAtNow } from "./poll.js";
 import { askForCode, showForm, takeCode } from "./signin.js";
 import { count, shown, span } from "./text.js";
+import { why } from "./why.js";
 import { zone, zones } from "./zones.js";
 
 // How often it is asked whether the session is still there, while somebody may look, in milliseconds.
@@ -104,6 +105,7 @@ function views() {
     ["/now", "Now", "server"],
     ["/asked", "Asked", "observe"],
     ["/zones", "Zones", "read"],
+    ["/why", "Why", "read"],
     ["/resolver", "Resolver", "observe"],
     ["/journals", "Journals", "server"],
     ["/locks", "Locks", "server"],
@@ -155,6 +157,7 @@ async function view() {
     case "/now": return now(() => lookAtNow(true));
     case "/asked": return asked();
     case "/zones": return ofZones(path, query);
+    case "/why": return why(query);
     case "/resolver": return resolver(query);
     case "/journals": return journals();
     case "/locks": return locks();

@@ -14,6 +14,12 @@ export function cell(text) {
   return all.length <= CELL ? all : `${all.slice(0, CELL)} … (${all.length} characters)`;
 }
 
+// A word of a command that is copied into a shell: what could be more than a name there is quoted.
+export function shell(word) {
+  const text = shown(word);
+  return /^[A-Za-z0-9._-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 // Numbers as people write them.
 export function count(number) {
   return number.toLocaleString("en-US");

@@ -58,6 +58,7 @@ files! {
     "poll.js" is MODULE;
     "signin.js" is MODULE;
     "text.js" is MODULE;
+    "why.js" is MODULE;
     "zones.js" is MODULE;
 }
 

@@ -100,6 +100,7 @@ pub enum Viewed {
     Journals,
     Resolver(Option<NameBuf>),
     Zone(NameBuf),
+    Why { name: NameBuf, rtype: u16, is_tcp: bool, dnssec_ok: bool },
 }
 
 impl Viewed {
@@ -114,6 +115,9 @@ impl Viewed {
             Viewed::Journals => View::Journals,
             Viewed::Resolver(name) => View::Resolver(name.as_deref()),
             Viewed::Zone(zone) => View::Zone(zone),
+            Viewed::Why { name, rtype, is_tcp, dnssec_ok } => {
+                View::Why { name, rtype: *rtype, is_tcp: *is_tcp, dnssec_ok: *dnssec_ok }
+            }
         }
     }
 }

@@ -84,6 +84,11 @@ impl Style {
         Style(self.0 | other.0)
     }
 
+    /// Whether an answer ends where an alias leads into another zone.
+    pub const fn ends_within_zone(self) -> bool {
+        self.has(Style::WITHIN_ZONE)
+    }
+
     /// Whether all is so that `other` asks for.
     #[inline(always)]
     pub(crate) const fn has(self, other: Style) -> bool {

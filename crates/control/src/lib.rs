@@ -20,6 +20,7 @@
 //! * `recursion`: the recursive server: where cache, resolver, clients and upstream sockets meet.
 //! * `observing`: what others are told of queries: dnstap and the query log, and who asks most.
 //! * [`metrics`]: each number that others are told, once; `http`: the process that tells them.
+//! * `why`: the way to an answer from zones, in words.
 //! * `api`: zones over HTTP: who may do what, and what comes of it.
 //! * [`upgrade`]: one server hands over to the next.
 //! * [`journal`]: log and history of zones that change, as people look at them without the server.
@@ -84,6 +85,7 @@ mod texts;
 mod transfers;
 pub mod upgrade;
 pub mod wanted;
+mod why;
 
 pub use self::api::new_api_key;
 pub use settings::Settings;

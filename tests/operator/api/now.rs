@@ -10,7 +10,7 @@ use zonda_tests::rtype;
 use zonda_tests::server::{ctl, signal};
 
 use super::client::Reply;
-use super::{Bed, Fixture};
+use super::{Bed, Fixture, replace};
 
 /// Spans of the last hour, and seconds of one.
 const SPANS: usize = 360;
@@ -210,5 +210,51 @@ fn the_resolver() {
         (&server["zone"], &server["address"]),
         (&json!("f.test."), &json!("127.0.0.1:9")),
         "{known:#}"
+    );
+}
+
+/// The way to an answer, which is the one that clients get.
+#[test]
+fn why_it_is_answered_so() {
+    let bed = Bed::new();
+    let fixture = bed.start();
+    let why =
+        |name: &str, of: &str, key: &str| fixture.beyond(&format!("why?name={name}&type={of}"), key).json();
+    for (name, of, code) in [
+        ("www.a.test.", rtype::A, "A"),
+        ("www.a.test.", rtype::MX, "MX"),
+        ("none.b.test.", rtype::A, "A"),
+        ("a.test.", rtype::NS, "NS"),
+    ] {
+        let (told, sent) = (
+            why(name, code, &bed.reader),
+            ask(fixture.server.address, Transport::Udp, &Query::new(name, of)),
+        );
+        let response = &told["response"];
+        let count = |section: &str| response[section].as_array().expect("lines").len();
+        assert_eq!(
+            [count("answer"), count("authority")],
+            [sent.answer.len(), sent.authority.len()],
+            "{told:#}"
+        );
+        assert_eq!(response["status"], if sent.rcode() == 0 { "NOERROR" } else { "NXDOMAIN" }, "{told:#}");
+        assert!(
+            told["steps"].as_array().expect("steps").iter().all(|step| step["about"] != "fault"),
+            "{told:#}"
+        );
+    }
+    let www = why("www.a.test.", "a", &bed.acme);
+    assert_eq!(www["response"]["answer"], json!(["www.a.test. 60 IN A 192.0.2.2"]), "{www:#}");
+    // A zone that is for others is as one that is not there.
+    assert_eq!(
+        why("www.other.", "A", &bed.acme)["steps"].as_array().expect("steps")[2..],
+        why("www.none.", "A", &bed.acme)["steps"].as_array().expect("steps")[2..]
+    );
+    // What was changed a moment ago is what is told.
+    let changed = [replace("new.a.test.", "192.0.2.77")];
+    assert_eq!(fixture.patch("a.test.", &bed.acme, "", &changed).status, 204);
+    assert_eq!(
+        why("new.a.test.", "A", &bed.acme)["response"]["answer"],
+        json!(["new.a.test. 60 IN A 192.0.2.77"])
     );
 }

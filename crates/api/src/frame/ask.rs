@@ -4,7 +4,7 @@
 //! ask        kind u8 | who, see [`Who`] | address of the client, 16 octets (RFC 4291 2.5.5.2 for IPv4) | by kind
 //! zone       name | condition | octets of the RRsets u32 | RRsets
 //! condition  0; 1: `*`; 2: count u8, tags of serial u32 and mark u64
-//! view       which u8 | said u64; or any name; or name
+//! view       which u8 | said u64; or any name; or name; or name, type u16, TCP u8, DO u8
 //! fields     bits u8: which are there | SOA-EDIT-API, SOA-EDIT, account: octets u8, text | kind u8 | API-RECTIFY u8 | serial u32
 //! any        0; or 1 and what is there
 //! ```
@@ -122,6 +122,17 @@ pub enum View<'a> {
     Resolver(Option<&'a Name>),
     /// A zone: how it stands.
     Zone(&'a Name),
+    /// Why a question is answered as it is.
+    Why {
+        /// The name asked for.
+        name: &'a Name,
+        /// The type.
+        rtype: u16,
+        /// Whether it comes over TCP.
+        is_tcp: bool,
+        /// Whether it has DO.
+        dnssec_ok: bool,
+    },
 }
 
 /// What a zone that is made may be.

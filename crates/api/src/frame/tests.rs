@@ -121,14 +121,15 @@ fn with_ask(given: &Given, check: impl FnOnce(Ask<'_>)) {
         11 => Asked::Facts(if a { Facts::Numbers } else { Facts::Keys }),
         12 => Asked::SignIn { ending: a.then_some(Ending(&given.secret)) },
         13 => Asked::Session,
-        14 => Asked::View(match number % 7 {
+        14 => Asked::View(match number % 8 {
             0 => View::Now { said: u64::from(limit) << 20 },
             1 => View::Hour,
             2 => View::Asked,
             3 => View::Locks,
             4 => View::Journals,
             5 => View::Resolver(a.then_some(zone)),
-            _ => View::Zone(zone),
+            6 => View::Zone(zone),
+            _ => View::Why { name: zone, rtype: limit as u16, is_tcp: b, dnssec_ok: c },
         }),
         _ => Asked::SignOut,
     };

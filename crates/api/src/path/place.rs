@@ -47,13 +47,14 @@ pub(super) enum Place {
     /// What is the same whatever stands behind `?`.
     View(Viewed),
     Resolver,
+    Why,
 }
 
 /// Makes a place of the parts of a path that its template leaves open.
 type Make = fn(&[&[u8]]) -> Result<Place, Refusal>;
 
 /// All paths, as the description of the API has them (`openapi.json`): what stands in braces is left open.
-pub(super) const PATHS: [(&str, Make); 36] = [
+pub(super) const PATHS: [(&str, Make); 37] = [
     ("/api", |_| Ok(Place::Versions)),
     ("/api/v1/servers", |_| Ok(Place::Servers)),
     ("/api/v1/servers/localhost", |_| Ok(Place::Server)),
@@ -96,6 +97,7 @@ pub(super) const PATHS: [(&str, Make); 36] = [
     ("/api/zonda/v1/resolver", |_| Ok(Place::Resolver)),
     ("/api/zonda/v1/openapi.json", |_| Ok(Place::OpenApi)),
     ("/api/zonda/v1/session", |_| Ok(Place::Session)),
+    ("/api/zonda/v1/why", |_| Ok(Place::Why)),
     ("/api/zonda/v1/zones", |_| Ok(Place::Rows)),
     ("/api/zonda/v1/zones/{zone_id}", |open| of_zone(open, |zone| Place::View(Viewed::Zone(zone)))),
     ("/api/zonda/v1/zones/{zone_id}/history", |open| of_zone(open, Place::History)),
@@ -123,7 +125,7 @@ impl Place {
     pub(super) fn is_beyond(&self) -> bool {
         matches!(self, Place::Rows | Place::Changes | Place::Explain | Place::OpenApi | Place::Session)
             || matches!(self, Place::History(_) | Place::Undo(..))
-            || matches!(self, Place::Now | Place::View(_) | Place::Resolver)
+            || matches!(self, Place::Now | Place::View(_) | Place::Resolver | Place::Why)
     }
 
     /// As `Allow` has them.
@@ -149,7 +151,8 @@ impl Place {
             | Place::Undo(..)
             | Place::Now
             | Place::View(_)
-            | Place::Resolver => "GET, HEAD",
+            | Place::Resolver
+            | Place::Why => "GET, HEAD",
         }
     }
 
@@ -216,6 +219,7 @@ impl Place {
                 Request::View(Viewed::Now { said })
             }
             Place::View(view) => Request::View(view),
+            Place::Why => Request::View(why(query)?),
             Place::Resolver => Request::View(Viewed::Resolver(query.name("name")?)),
             Place::Session => match method {
                 "GET" => Request::Session,
@@ -272,6 +276,19 @@ fn search(query: &mut Query) -> Result<Request, Refusal> {
         Some(_) => return Err(Refusal::new(422, "`object_type` is all, zone, record or comment")),
     };
     Ok(Request::Search { pattern, objects, limit })
+}
+
+/// A question as clients ask it: of any type but those that are none of data, but ANY and RRSIG, which ask for some of these.
+fn why(query: &mut Query) -> Result<Viewed, Refusal> {
+    let name = query.name("name")?;
+    let of = match query.take("type") {
+        None => Some(rtype::A),
+        Some(text) => rtype::from_text(text.as_bytes()).filter(|of| is_of_data(*of) || *of == rtype::ANY),
+    };
+    let rtype = of.ok_or(Refusal::new(422, "`type` is no type of records"))?;
+    let (is_tcp, dnssec_ok) = (query.flag("tcp")?.unwrap_or(false), query.flag("dnssec")?.unwrap_or(false));
+    let name = name.ok_or(Refusal::new(422, "`name` is the name that is asked for"))?;
+    Ok(Viewed::Why { name, rtype, is_tcp, dnssec_ok })
 }
 
 fn wanted(query: &mut Query) -> Result<Wanted, Refusal> {

@@ -109,6 +109,15 @@ fn requests_beyond() {
         ("HEAD /api/zonda/v1/now?said=4294967295", Request::View(Viewed::Now { said: u32::MAX.into() })),
         ("GET /api/zonda/v1/hour", Request::View(Viewed::Hour)),
         ("GET /api/zonda/v1/resolver?name=a%2e", Request::View(Viewed::Resolver(Some(name("a."))))),
+        (
+            "GET /api/zonda/v1/why?name=a.b&type=any&dnssec=true",
+            Request::View(Viewed::Why {
+                name: name("a.b."),
+                rtype: rtype::ANY,
+                is_tcp: false,
+                dnssec_ok: true,
+            }),
+        ),
         ("GET /api/zonda/v1/zones/a.", Request::View(Viewed::Zone(name("a.")))),
     ] {
         assert_eq!(of(line).as_ref(), Ok(&expected), "{line}");

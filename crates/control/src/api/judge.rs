@@ -16,6 +16,7 @@ use super::views::View;
 use super::words::{NO_ZONE, altered};
 use super::{Key, Keys};
 use crate::dynamic::Repeat;
+use crate::why::Question as Asking;
 
 /// RRsets that are worked out by the changer itself: more would hold up all zones.
 pub(super) const SETS_MAX: usize = 1024;
@@ -66,6 +67,8 @@ pub(super) enum Task {
     Hour,
     /// What else it tells of itself.
     View(View),
+    /// Why a question is answered as it is.
+    Why(Asking),
     /// How a zone stands, with what only operators know or without.
     Stand { zone: NameBuf, is_all: bool },
 }
@@ -185,6 +188,10 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
             may(Verbs::READ, "read")?;
             Task::Stand { zone, is_all: key.verbs.has(Verbs::SERVER) }
         }
+        Asked::View(api::frame::View::Why { name, rtype, is_tcp, dnssec_ok }) => {
+            may(Verbs::READ, "read")?;
+            Task::Why(Asking { name: name.to_owned(), rtype, is_tcp, dnssec_ok })
+        }
         Asked::View(view) => view_task(view, may)?,
         // They may be called as customers are.
         Asked::Facts(Facts::Keys) => {
@@ -280,6 +287,9 @@ fn view_task(view: api::frame::View<'_>, may: impl Fn(Verbs, &str) -> Result<(),
         Wanted::Journals => Task::View(View::Journals),
         Wanted::Resolver(name) => Task::View(View::Resolver(name.map(wire::Name::to_lowercase))),
         Wanted::Zone(zone) => Task::Stand { zone: zone.to_lowercase(), is_all: false },
+        Wanted::Why { name, rtype, is_tcp, dnssec_ok } => {
+            Task::Why(Asking { name: name.to_owned(), rtype, is_tcp, dnssec_ok })
+        }
     })
 }
 

@@ -24,7 +24,7 @@ use wire::{Name, NameBuf, SortKey};
 
 use super::Key;
 use super::inbox::{Event, Inbox, Of};
-use super::views::frames;
+use super::views::{frames, json};
 use super::words::NO_ZONE;
 use crate::controller::{Changing, Controller};
 use crate::dynamic::repeats::{Look, Repeat};
@@ -34,6 +34,7 @@ use crate::made::{Gone, MadeZone, Request, Unkept};
 use crate::packs::PackFolder;
 use crate::settings::MadeTerms;
 use crate::text::cannot;
+use crate::why::Question;
 
 /// How long a change of the list waits for another one: who asks over HTTP waits seconds, and a reload of a million zones takes a minute.
 const CHANGE_WAIT: Duration = Duration::from_secs(2);
@@ -69,6 +70,8 @@ pub(super) enum Read {
     Undo(Of, u8, NameBuf, u32),
     /// How a zone stands, with what only operators know or without.
     Stand(Of, NameBuf, bool),
+    /// Why a question is answered as it is, for who may see what this key may.
+    Why(Of, Question, Arc<Key>),
 }
 
 /// What is to be done with a zone.
@@ -132,6 +135,10 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
                 }
                 Some(Read::Undo(of, seat, zone, serial)) => {
                     inbox.tell(Event::Undo(of, controller.undo_for_api(of.ask, seat, &zone, serial)));
+                }
+                Some(Read::Why(of, question, key)) => {
+                    let text = json(&controller.why(&question, |zone| key.may_see(zone)));
+                    inbox.tell(Event::Told(of, Ok(frames(of.ask, &text))));
                 }
                 Some(Read::Stand(of, zone, is_all)) => {
                     let told = controller.stand_for_api(&zone, is_all).map(|text| frames(of.ask, &text));

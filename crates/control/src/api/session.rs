@@ -404,6 +404,12 @@ impl Session {
             Task::Now { said } => self.ask_now(around, number, Told::Now(of, said)),
             Task::Hour => self.ask_now(around, number, Told::Hour(of)),
             Task::View(view) => self.look(around, number, Look::View(of, view)),
+            Task::Why(question) => {
+                let job = Job::Read(Read::Why(of, question, Arc::clone(&key)));
+                if around.works.push(job, 0).is_err() {
+                    self.refuse(around, number, &not_now());
+                }
+            }
             Task::Stand { zone, is_all } => {
                 if around.works.push(Job::Read(Read::Stand(of, zone, is_all)), 0).is_err() {
                     self.refuse(around, number, &not_now());

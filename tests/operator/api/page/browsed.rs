@@ -140,7 +140,7 @@ fn by_a_key_and_by_keys_alone() {
     beside.open(&format!("{origin}/"));
     await_view(&beside, "ns1 (test)");
     // From the heading on to the end, and from the beginning again.
-    for name in ["Zones", "Session", "Sign out"] {
+    for name in ["Zones", "Why", "Session", "Sign out"] {
         tab.press("Tab");
         assert_eq!(tab.focused().name, name);
     }
@@ -305,7 +305,10 @@ fn what_is_inside() {
     tab.press("Enter");
     await_view(&tab, "Now");
     let nav = "[...document.querySelectorAll('nav a')].map(one => one.textContent)";
-    assert_eq!(tab.value(nav), json!(["Now", "Asked", "Zones", "Resolver", "Journals", "Locks", "Session"]));
+    assert_eq!(
+        tab.value(nav),
+        json!(["Now", "Asked", "Zones", "Why", "Resolver", "Journals", "Locks", "Session"])
+    );
     let visit = |view: &str, words: &str| {
         tab.click(&format!("nav a[href='#/{}']", view.to_lowercase()));
         await_view(&tab, view);
@@ -323,6 +326,20 @@ fn what_is_inside() {
     tab.await_true("document.querySelector('main').textContent.includes('Who would be asked')");
     assert_eq!(tab.value("document.querySelectorAll('main b').length"), 0);
     assert_sound_in_all(&tab, &origin);
+    tab.click("nav a[href='#/why']");
+    await_view(&tab, "Why this answer");
+    tab.click("#why-name");
+    tab.write("www.a.test");
+    tab.click("#why-dnssec");
+    tab.click("main button");
+    tab.await_true("document.querySelector('main').textContent.includes('the nearest zone is a.test.')");
+    assert!(text_of(&tab).contains("www.a.test. 60 IN A 192.0.2.2") && text_of(&tab).contains("NOERROR"));
+    assert_eq!(tab.value("location.hash"), "#/why?name=www.a.test&type=A&dnssec=true");
+    assert_sound_in_all(&tab, &origin);
+    // What is copied into a shell stays one word there.
+    tab.value("location.hash = \"#/why?name=$(reboot)'x.a.test.\"");
+    tab.await_true(r"document.querySelector('main').textContent.includes('no such name')");
+    assert!(text_of(&tab).contains(r"dig -q '$(reboot)'\''x.a.test.' -t A"), "{}", text_of(&tab));
     visit("Journals", "zones-changed");
     visit("Locks", "zonda ctl locks --on");
     assert!(fixture.told(&["locks", "--on"]).1);

@@ -65,6 +65,12 @@ pub(super) fn view<'a>(rest: &mut Rest<'a>) -> Option<View<'a>> {
         4 => View::Journals,
         5 => View::Resolver(rest.any(Rest::name)?),
         6 => View::Zone(rest.name()?),
+        7 => View::Why {
+            name: rest.name()?,
+            rtype: rest.u16()?,
+            is_tcp: rest.flag()?,
+            dnssec_ok: rest.flag()?,
+        },
         _ => return None,
     })
 }
@@ -86,6 +92,12 @@ pub(super) fn put_view(out: &mut Vec<u8>, view: &View<'_>) {
         View::Zone(zone) => {
             out.push(6);
             zone.write(out);
+        }
+        View::Why { name, rtype, is_tcp, dnssec_ok } => {
+            out.push(7);
+            name.write(out);
+            out.extend_from_slice(&rtype.to_be_bytes());
+            out.extend_from_slice(&[u8::from(*is_tcp), u8::from(*dnssec_ok)]);
         }
     }
 }

@@ -137,6 +137,8 @@ fn what_a_key_may_do() {
         (View::Resolver(None), [403, 403, 200]),
         (View::Resolver(Some(&in_scope)), [403, 403, 200]),
         (View::Zone(&in_scope), [200, 403, 403]),
+        // What it may see is looked at name by name.
+        (View::Why { name: &outside, rtype: rtype::A, is_tcp: false, dnssec_ok: true }, [200, 403, 403]),
         (View::Zone(&outside), [404, 404, 404]),
     ] {
         let by = [(&reader, &*secret), (&observer, &*third), (&watcher, &*fourth)];

@@ -1,0 +1,180 @@
+//! Why the server answers as it does, from its zones: the response that it would send, and the way to it in words.
+//!
+//! ```text
+//! question -> octets of a query -> auth::Responder, the workers' `Server` with nothing kept, all let in -> response: `printed`
+//!        `--> walk: the same lookups in the same zones, name by name -------------------------------> steps
+//!                                             the two are held against each other, and whether they agree is told
+//! ```
+//!
+//! Nothing is counted where others see it, charged to a limit, or marked as used, and no worker has anything to do with it. Who may ask is not looked at: access lists, limits of rates
+//! and cookies are of clients, and nobody is one here. Zones that the asker may not see end the steps, in the same words whether there is a zone or not.
+
+mod printed;
+mod walk;
+
+use auth::access::Access;
+use auth::{Answered, Client, Responder, Server, Style};
+use serde::Serialize;
+use wire::iana::{class, rcode, rtype};
+use wire::{Address, Name, NameBuf, Transport};
+use zone::CatalogView;
+
+use crate::answer::rcode_name;
+use crate::controller::Controller;
+use crate::expiry::now;
+use printed::Printed;
+use walk::{End, Walked};
+
+/// What clients say that they have room for, as most do (DNS flag day 2020).
+const PAYLOAD_OCTETS: u16 = 1232;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) name: NameBuf,
+    pub(crate) rtype: u16,
+    pub(crate) is_tcp: bool,
+    pub(crate) dnssec_ok: bool,
+}
+
+/// A step of the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Step {
+    /// `question`, `zone`, `walk`, `alias`, `end`, `proof`, `signature`, `room`, `resolver`, `scope` or `fault`.
+    pub(crate) about: &'static str,
+    pub(crate) words: String,
+}
+
+/// The way to an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Why {
+    pub(crate) steps: Vec<Step>,
+    /// Left out where it is of zones that the asker may not see, and where a resolver goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) response: Option<Printed>,
+}
+
+/// What is said where zones are for others: whether there are any is not.
+const OUTSIDE: &str = "goes on outside of the zones that you may see";
+
+impl Controller {
+    /// The way to the answer of a question, for who may see some zones.
+    pub(crate) fn why(&self, question: &Question, may_see: impl Fn(&Name) -> bool) -> Why {
+        let server = Server {
+            access: Access::default(),
+            cookies: None,
+            demands_cookies: false,
+            ..(*self.identity.current()).clone()
+        };
+        self.catalog.reader().with(|view| why(view, server, question, may_see))
+    }
+}
+
+/// The same in a snapshot.
+fn why(view: &CatalogView<'_>, server: Server, question: &Question, may_see: impl Fn(&Name) -> bool) -> Why {
+    let how = if question.is_tcp { "TCP" } else { "UDP" };
+    let with_dnssec = if question.dnssec_ok { ", DO" } else { "" };
+    let room = if question.is_tcp { String::new() } else { format!(", room for {PAYLOAD_OCTETS} octets") };
+    let asked = format!("{} {}", question.name, rtype::Text(question.rtype));
+    let mut steps = vec![
+        step("question", format!("{asked} over {how}{with_dnssec}{room}")),
+        step("question", "who may ask is not looked at: access lists, limits and cookies".to_owned()),
+    ];
+    let Walked { steps: walked, zones, end } = walk::walk(view, question, server.style.ends_within_zone());
+    let is_closed = zones.iter().any(|zone| !may_see(zone)) || zones.is_empty() && !may_see(Name::root());
+    if is_closed {
+        let seen = zones.iter().take_while(|zone| may_see(zone)).count();
+        steps.extend(walked.into_iter().take_while(|(_, of)| *of < seen).map(|(step, _)| step));
+        steps.push(step("scope", OUTSIDE.to_owned()));
+        return Why { steps, response: None };
+    }
+    steps.extend(walked.into_iter().map(|(step, _)| step));
+    let recurses = server.recurses;
+    let server = Server { style: server.style.and(Style::ANEW), ..server };
+    let (octets, is_elsewhere) = respond(view, &server, question);
+    if is_elsewhere {
+        let words = "goes to the resolver, for clients that may recurse; others get the response below";
+        steps.push(step("resolver", words.to_owned()));
+    } else if recurses && end == End::NotOurs {
+        steps.push(step("resolver", "there is a resolver, and it is not asked about this".to_owned()));
+    }
+    let response = Printed::of(&octets);
+    if let Some(response) = &response {
+        steps.extend(response.proofs(end, question.dnssec_ok));
+        steps.extend(response.signatures(now()));
+        if response.is_truncated {
+            steps.push(step(
+                "room",
+                "there is no room for all of it: TC, which has clients ask again over TCP".to_owned(),
+            ));
+        }
+        if !end.fits(response) {
+            let words = format!(
+                "the response says {} and its zones another thing: a fault of this server, please report it",
+                rcode_name(usize::from(response.rcode))
+            );
+            steps.push(step("fault", words));
+        }
+    }
+    Why { steps, response }
+}
+
+fn step(about: &'static str, words: String) -> Step {
+    Step { about, words }
+}
+
+/// The response that is sent, made anew; and whether a resolver would go on.
+fn respond(view: &CatalogView<'_>, server: &Server, question: &Question) -> (Vec<u8>, bool) {
+    let transport = if question.is_tcp { Transport::Tcp } else { Transport::Udp };
+    let client = Client { transport, address: &Address::NONE, is_proved: true, now: now() };
+    let mut response = vec![0; usize::from(u16::MAX)];
+    let query = query(question);
+    let (octets, is_elsewhere) = match Responder::new().serve(&query, view, server, &client, &mut response) {
+        Answered::Octets(octets) => (octets, false),
+        Answered::Elsewhere(octets) => (octets, true),
+        Answered::Request => (0, false),
+    };
+    response.truncate(octets);
+    (response, is_elsewhere)
+}
+
+/// A query as resolvers send them: with RD, as some do, and EDNS.
+fn query(question: &Question) -> Vec<u8> {
+    // ID; RD; one question, and one record behind it, which is OPT.
+    let mut octets = vec![0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1];
+    octets.extend_from_slice(question.name.octets());
+    octets.extend_from_slice(&question.rtype.to_be_bytes());
+    octets.extend_from_slice(&class::IN.to_be_bytes());
+    octets.push(0);
+    octets.extend_from_slice(&rtype::OPT.to_be_bytes());
+    octets.extend_from_slice(&PAYLOAD_OCTETS.to_be_bytes());
+    octets.extend_from_slice(&[0, 0, if question.dnssec_ok { 0x80 } else { 0 }, 0, 0, 0]);
+    octets
+}
+
+impl End {
+    /// Whether a response says the same. One that was cut off says no more than its code.
+    fn fits(self, response: &Printed) -> bool {
+        let expected = match self {
+            End::NotOurs => rcode::REFUSED,
+            End::NoData | End::Answer | End::Referral | End::Alias => rcode::NOERROR,
+            End::NameError => rcode::NXDOMAIN,
+            End::TooLong => rcode::YXDOMAIN,
+            End::Absent | End::Damaged => rcode::SERVFAIL,
+        };
+        let has_it = match self {
+            End::Answer => !response.answer.is_empty(),
+            // Behind an alias of this server's it is authoritative all the same.
+            End::Referral => {
+                let has_servers = response.authority.iter().any(|line| line.contains(" IN NS "));
+                has_servers && (!response.is_authoritative || !response.answer.is_empty())
+            }
+            _ => true,
+        };
+        response.rcode == expected && (has_it || response.is_truncated)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

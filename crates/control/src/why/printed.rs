@@ -1,0 +1,152 @@
+//! A response as people read it, and what its records say of proofs and signatures.
+
+use serde::Serialize;
+use wire::header::{self, HEADER_OCTETS, u16_at};
+use wire::iana::rtype;
+use wire::message::Message;
+use wire::name::NAME_OCTETS_MAX;
+use wire::render::Section;
+use wire::{Name, NameBuf};
+
+use super::walk::End;
+use super::{Step, step};
+use crate::answer::rcode_name;
+use crate::text::Seconds;
+
+/// The code in the header; OPT has its upper bits (RFC 6891 6.1.3).
+const RCODE_MASK: u16 = 0xf;
+/// Lines of a section: an RRset of a large response may have thousands.
+const LINES_MAX: usize = 200;
+
+/// A response.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Printed {
+    /// Its code by name.
+    pub(crate) status: String,
+    pub(crate) octets: usize,
+    pub(crate) flags: String,
+    /// Records as lines of a zone file, of many the first.
+    pub(crate) answer: Vec<String>,
+    pub(crate) authority: Vec<String>,
+    pub(crate) additional: Vec<String>,
+    #[serde(skip)]
+    pub(super) rcode: u16,
+    #[serde(skip)]
+    pub(super) is_authoritative: bool,
+    #[serde(skip)]
+    pub(super) is_truncated: bool,
+    #[serde(skip)]
+    records: Vec<Record>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Record {
+    owner: NameBuf,
+    rtype: u16,
+    rdata: Vec<u8>,
+}
+
+impl Printed {
+    /// `None`: there is no response, or none that can be read.
+    pub(super) fn of(octets: &[u8]) -> Option<Printed> {
+        if octets.len() < HEADER_OCTETS {
+            return None;
+        }
+        let flags = u16_at(octets, 2);
+        let mut printed = Printed {
+            octets: octets.len(),
+            rcode: flags & RCODE_MASK,
+            is_authoritative: flags & header::AA != 0,
+            is_truncated: flags & header::TC != 0,
+            ..Printed::default()
+        };
+        let mut room = vec![0; usize::from(u16::MAX)];
+        let message = Message::read(octets).ok()?;
+        for record in message.records().ok()? {
+            let record = record.ok()?;
+            if record.view.rtype == rtype::OPT {
+                printed.rcode |= (record.view.ttl >> 20) as u16 & 0xff0;
+                continue;
+            }
+            let mut owner = [0; NAME_OCTETS_MAX];
+            let owner = record.owner_name(&mut owner).ok()?;
+            let rdata = record.rdata_uncompressed(&mut room).ok()?;
+            let mut line = Vec::new();
+            zonefile::print::line(owner, record.view.ttl, record.view.rtype, rdata, &mut line);
+            let lines = match record.section {
+                Section::Answer => &mut printed.answer,
+                Section::Authority => &mut printed.authority,
+                Section::Additional => &mut printed.additional,
+            };
+            if lines.len() < LINES_MAX {
+                lines.push(String::from_utf8_lossy(&line).trim_end().to_owned());
+            }
+            let record = Record { owner: owner.to_owned(), rtype: record.view.rtype, rdata: rdata.to_vec() };
+            printed.records.push(record);
+        }
+        printed.status = rcode_name(usize::from(printed.rcode));
+        let names = [(header::AA, "AA"), (header::TC, "TC"), (header::RD, "RD"), (header::RA, "RA")];
+        let set: Vec<&str> =
+            names.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| *name).collect();
+        printed.flags = set.join(" ");
+        Some(printed)
+    }
+
+    /// What proves a denial.
+    pub(super) fn proofs(&self, end: End, dnssec_ok: bool) -> Vec<Step> {
+        let mut steps: Vec<Step> = self.records.iter().filter_map(Record::proof).collect();
+        let is_signed = self.records.iter().any(|record| record.rtype == rtype::RRSIG);
+        let is_denial = matches!(end, End::NoData | End::NameError);
+        if steps.is_empty() && is_denial && dnssec_ok && is_signed && !self.is_truncated {
+            steps.push(step("proof", "nothing proves it: validators say bogus".to_owned()));
+        }
+        steps
+    }
+
+    /// Until when signatures are good, by a time in seconds since 1970.
+    pub(super) fn signatures(&self, now: u64) -> Vec<Step> {
+        self.records.iter().filter_map(|record| record.signature(now)).collect()
+    }
+}
+
+impl Record {
+    fn proof(&self) -> Option<Step> {
+        let words = match self.rtype {
+            rtype::NSEC => {
+                let (next, _) = Name::split_from(&self.rdata).ok()?;
+                format!("NSEC of {} to {next}: nothing is between them", self.owner)
+            }
+            rtype::NSEC3 => {
+                let is_opt_out = self.rdata.get(1)? & 1 != 0;
+                let opt_out = if is_opt_out { ", opt-out" } else { "" };
+                format!("NSEC3 of {}{opt_out}: hashes from there to the next", self.owner)
+            }
+            _ => return None,
+        };
+        Some(step("proof", words))
+    }
+
+    /// RFC 4034 3.1.
+    fn signature(&self, now: u64) -> Option<Step> {
+        if self.rtype != rtype::RRSIG {
+            return None;
+        }
+        let number = |at: usize| Some(u32::from_be_bytes(*self.rdata.get(at..)?.first_chunk()?));
+        let short = |at: usize| Some(u16::from_be_bytes(*self.rdata.get(at..)?.first_chunk()?));
+        let (covered, algorithm, tag) = (short(0)?, *self.rdata.get(2)?, short(16)?);
+        let (signer, _) = Name::split_from(self.rdata.get(18..)?).ok()?;
+        // Times go around, every 136 years.
+        let left = |until: u32| i64::from(until.wrapping_sub(now as u32).cast_signed());
+        let (expires, began) = (left(number(8)?), left(number(12)?));
+        let when = match (expires, began) {
+            (..=-1, _) => format!("expired {} ago: validators say bogus", Seconds(expires.unsigned_abs())),
+            (_, 1..) => {
+                format!("not good for another {}: validators say bogus", Seconds(began.unsigned_abs()))
+            }
+            _ => format!("good for another {}", Seconds(expires.unsigned_abs())),
+        };
+        let (owner, of) = (&self.owner, rtype::Text(covered));
+        let words = format!("RRSIG of {owner} {of} by key {tag} (algorithm {algorithm}) of {signer}: {when}");
+        Some(step("signature", words))
+    }
+}

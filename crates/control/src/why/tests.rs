@@ -1,0 +1,217 @@
+use super::*;
+use auth::inspect;
+
+const PARENT: &str = "@ 300 SOA ns host 7 2 3 4 60\n@ 300 NS ns\nns 60 A 192.0.2.1\nwww 60 A 192.0.2.2\nwww 60 AAAA 2001:db8::1\nwww 60 TXT a\n\
+    alias 60 CNAME www\nfar 60 CNAME www.other.\nloop 60 CNAME pool\npool 60 CNAME loop\naway 60 CNAME x.elsewhere.\n\
+    old 60 DNAME new\nx.new 60 A 192.0.2.3\n*.wild 60 A 192.0.2.4\n*.wild 60 MX 1 mail.wild\nlong 60 DNAME \
+    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n\
+    a.b.c 60 A 192.0.2.5\ncut 60 NS ns.cut\nns.cut 60 A 192.0.2.6\nsafe 60 NS ns.cut\nsafe 60 DS 1 13 2 0000000000000000000000000000000000000000000000000000000000000000\n\
+    child 60 NS ns.child\nns.child 60 A 192.0.2.7\nbig 60 TXT \"";
+
+fn catalog() -> zone::Catalog {
+    let big = "y".repeat(250);
+    let many: String = (0..9).map(|number| format!("big 60 TXT \"{number}{big}\"\n")).collect();
+    let parent = format!("{PARENT}{big}\"\n{many}");
+    let child = "@ 300 SOA ns host 9 2 3 4 60\n@ 300 NS ns\nns 60 A 192.0.2.7\nw 60 A 192.0.2.8\n";
+    let other = "@ 300 SOA ns host 1 2 3 4 60\n@ 300 NS ns.elsewhere.\nwww 60 A 192.0.2.9\n";
+    inspect::catalog(&[("x.", &parent), ("child.x.", child), ("other.", other)]).unwrap()
+}
+
+fn ask(name: &str, of: u16, may_see: impl Fn(&Name) -> bool) -> Why {
+    let question = Question { name: name.parse().unwrap(), rtype: of, is_tcp: false, dnssec_ok: false };
+    catalog().reader().with(|view| why(view, Server::default(), &question, may_see))
+}
+
+/// Words of all steps but those of the question, and the code.
+fn told(name: &str, of: u16) -> Vec<String> {
+    let why = ask(name, of, |_| true);
+    let steps = why.steps.into_iter().filter(|step| step.about != "question");
+    let code = why.response.map_or_else(|| "none".to_owned(), |response| response.status);
+    steps.map(|step| format!("{}: {}", step.about, step.words)).chain([code]).collect()
+}
+
+#[test]
+fn the_way_in_words() {
+    let x = "zone: the nearest zone is x., serial 7";
+    assert_eq!(
+        told("WWW.x.", rtype::AAAA),
+        [x, "walk: www.x. is there: A, TXT, AAAA", "end: AAAA: 1 record, TTL 60", "NOERROR"]
+    );
+    assert_eq!(
+        told("www.x.", rtype::MX),
+        [x, "walk: www.x. is there: A, TXT, AAAA", "end: no MX: no data", "NOERROR"]
+    );
+    let none = "walk: a.none.x. is not there; its closest encloser is x., the next closer name none.x.";
+    assert_eq!(
+        told("a.none.x.", rtype::A),
+        [x, none, "walk: there is no *.x.", "end: no such name: NXDOMAIN", "NXDOMAIN"]
+    );
+    assert_eq!(
+        told("b.c.x.", rtype::A)[1..3],
+        [
+            "walk: b.c.x. is there and has nothing: names below it have (an empty non-terminal)",
+            "end: no A: no data"
+        ]
+    );
+    assert_eq!(
+        told("m.wild.x.", rtype::MX)[1..4],
+        [
+            "walk: m.wild.x. is not there; its closest encloser is wild.x.",
+            "walk: from *.wild.x., which has A, MX",
+            "end: MX: 1 record, TTL 60"
+        ]
+    );
+    assert_eq!(
+        told("a.cut.x.", rtype::A)[1..],
+        [
+            "walk: cut.x. is a zone cut: 1 name servers, no DS: not signed",
+            "end: a referral: the servers of the zone below know",
+            "NOERROR"
+        ]
+    );
+    assert_eq!(told("safe.x.", rtype::DS)[2], "end: DS: 1 record, TTL 60");
+    assert_eq!(told("child.x.", rtype::DS)[0], "zone: DS of child.x. is for the zone above to say");
+    assert_eq!(
+        told("nowhere.", rtype::A),
+        ["zone: no zone here is at or above nowhere.: REFUSED", "REFUSED"]
+    );
+}
+
+#[test]
+fn aliases_are_followed() {
+    let after = |name: &str| told(name, rtype::A)[2..].join(" | ");
+    let x = "zone: the nearest zone is x., serial 7";
+    assert_eq!(
+        after("alias.x."),
+        format!(
+            "alias: CNAME to www.x. | {x} | walk: www.x. is there: A, TXT, AAAA | end: A: 1 record, TTL 60 | NOERROR"
+        )
+    );
+    assert!(after("far.x.").contains("the nearest zone is other., serial 1"));
+    assert!(after("loop.x.").contains("loop.x. was there before: the chain ends"));
+    assert!(after("away.x.").contains("no zone here is at or above x.elsewhere.: the chain ends"));
+    assert!(
+        told("x.old.x.", rtype::A)
+            .contains(&"alias: DNAME of old.x. to new.x.: x.old.x. becomes x.new.x.".to_owned())
+    );
+    let long = format!("{}.long.x.", "b".repeat(63));
+    assert!(
+        told(&long, rtype::A).last().is_some_and(|code| code == "YXDOMAIN"),
+        "{:?}",
+        told(&long, rtype::A)
+    );
+    assert!(told("big.x.", rtype::TXT).iter().any(|step| step.starts_with("room: ")));
+}
+
+/// However a name and a type are chosen, what is said fits the response.
+#[test]
+fn what_is_said_fits_what_is_sent() {
+    let names = [
+        ".",
+        "x.",
+        "www.x.",
+        "alias.x.",
+        "far.x.",
+        "loop.x.",
+        "pool.x.",
+        "away.x.",
+        "old.x.",
+        "x.old.x.",
+        "y.old.x.",
+        "new.x.",
+        "x.new.x.",
+        "wild.x.",
+        "*.wild.x.",
+        "a.wild.x.",
+        "a.b.wild.x.",
+        "a.b.c.x.",
+        "c.x.",
+        "cut.x.",
+        "a.cut.x.",
+        "ns.cut.x.",
+        "safe.x.",
+        "a.safe.x.",
+        "child.x.",
+        "w.child.x.",
+        "none.child.x.",
+        "long.x.",
+        "a.long.x.",
+        "other.",
+        "www.other.",
+        "none.",
+        "big.x.",
+    ];
+    let types = [
+        rtype::A,
+        rtype::AAAA,
+        rtype::NS,
+        rtype::SOA,
+        rtype::CNAME,
+        rtype::DNAME,
+        rtype::DS,
+        rtype::MX,
+        rtype::TXT,
+        rtype::ANY,
+        rtype::RRSIG,
+        rtype::NSEC,
+        65_280,
+    ];
+    let catalog = catalog();
+    let mut reader = catalog.reader();
+    for (name, of) in names.iter().flat_map(|name| types.iter().map(move |of| (*name, *of))) {
+        for (is_tcp, dnssec_ok) in [(false, false), (true, true)] {
+            let question = Question { name: name.parse().unwrap(), rtype: of, is_tcp, dnssec_ok };
+            let why = reader.with(|view| why(view, Server::default(), &question, |_| true));
+            assert!(why.steps.iter().all(|step| step.about != "fault"), "{name} {of}: {why:#?}");
+            assert!(why.response.is_some(), "{name} {of}: {why:#?}");
+        }
+    }
+    // It can fail.
+    let mut response = ask("www.x.", rtype::A, |_| true).response.unwrap();
+    assert!(End::Answer.fits(&response) && !End::NameError.fits(&response) && !End::Referral.fits(&response));
+    response.answer.clear();
+    assert!(!End::Answer.fits(&response));
+}
+
+/// Whoever may not see a zone learns nothing of it, nor whether it is there.
+#[test]
+fn zones_of_others_end_it() {
+    let x = |zone: &Name| zone.to_string() == "x.";
+    let other = |name: &str| {
+        let why = ask(name, rtype::A, x);
+        assert!(why.response.is_none());
+        why.steps[2..].to_vec()
+    };
+    assert_eq!(other("www.other."), other("www.nowhere."));
+    assert_eq!(other("www.other."), [step("scope", OUTSIDE.to_owned())]);
+    // As far as the zone that may be seen goes, and no further.
+    let far = other("far.x.");
+    assert_eq!(far.last(), Some(&step("scope", OUTSIDE.to_owned())));
+    assert!(far.iter().any(|step| step.words == "CNAME to www.other."));
+    assert!(!far.iter().any(|step| step.words.contains("serial 1")));
+    assert!(ask("www.x.", rtype::A, x).response.is_some());
+}
+
+#[test]
+fn signatures_and_proofs() {
+    let rrsig = |expires: u32, began: u32| {
+        let mut rdata = vec![0, 1, 13, 2, 0, 0, 0, 60];
+        rdata.extend_from_slice(&expires.to_be_bytes());
+        rdata.extend_from_slice(&began.to_be_bytes());
+        rdata.extend_from_slice(&[0x12, 0x67, 1, b'x', 0, 1, 2, 3]);
+        rdata
+    };
+    let words = |expires, began| {
+        let record = [&b"\x01a\x01x\x00"[..], &[0, 46, 0, 1, 0, 0, 0, 60]].concat();
+        let rdata = rrsig(expires, began);
+        let length = (rdata.len() as u16).to_be_bytes();
+        let octets = [&[0, 0, 0x84, 0, 0, 0, 0, 1, 0, 0, 0, 0][..], &record, &length, &rdata].concat();
+        let printed = Printed::of(&octets).unwrap();
+        printed.signatures(1_000_000)[0].words.clone()
+    };
+    let key = "RRSIG of a.x. A by key 4711 (algorithm 13) of x.: ";
+    assert!(words(1_000_060, 999_000).starts_with(&format!("{key}good for another ")));
+    assert!(words(999_990, 999_000).starts_with(&format!("{key}expired ")));
+    assert!(words(1_000_060, 1_000_010).starts_with(&format!("{key}not good for another ")));
+    assert_eq!(Printed::of(&[0; 5]), None);
+}
