@@ -13,6 +13,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
+use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
 pub(crate) use self::cache::{entries as cache_entries, stats as cache_stats};
@@ -32,6 +33,7 @@ use crate::recursion::Recursion;
 use crate::reload;
 use crate::secondaries::Command;
 use crate::wanted::{Listing, zone_name};
+use crate::why::Question;
 
 /// Why a request came to nothing.
 enum Failure {
@@ -139,6 +141,13 @@ fn carry_out(
         Request::Explain { name, rtype } => {
             return cache::explain((name, rtype), recursion(controller)?, reply);
         }
+        Request::Why { name, rtype, tcp, dnssec } => {
+            let question = question((name, rtype), *tcp, *dnssec)?;
+            let why = controller.why(&question, |_| true);
+            let is_well = why.is_well();
+            reply(Reply::Why(why))?;
+            return Ok(is_well);
+        }
         Request::Servers { name } => return servers::servers(name, recursion(controller)?, reply),
         Request::Zones { zone: None, state } => return Ok(all_zones(controller, *state, reply)?),
         Request::Zones { zone: Some(name), .. } => {
@@ -225,6 +234,13 @@ fn carry_out(
     let is_well = change.errors.is_empty();
     reply(Reply::Change(change_line(change, started)))?;
     Ok(is_well)
+}
+
+/// A question as clients ask it.
+fn question((name, of): (&str, &str), is_tcp: bool, dnssec_ok: bool) -> Result<Question, String> {
+    let rtype = rtype::from_text(of.as_bytes()).filter(|of| *of == rtype::ANY || !rtype::is_meta(*of));
+    let rtype = rtype.ok_or_else(|| format!("expected a type of records, found {of:?}"))?;
+    Ok(Question { name: cache::name_of(name)?, rtype, is_tcp, dnssec_ok })
 }
 
 /// All is well where it was heard.

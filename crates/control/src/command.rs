@@ -4,6 +4,7 @@ mod cache;
 mod server;
 mod top;
 mod transfers;
+mod why;
 mod zone;
 
 use std::fmt;
@@ -19,6 +20,7 @@ pub use self::server::{
 };
 pub use self::top::{Frequent, FrequentEntry, Percentile, TimeRange, Took, Top, TopAsked, WorkerCounts};
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};
+pub use self::why::{Response, Step, Why};
 pub use self::zone::{ByCommand, CatalogLine, ChangeLine, Changes, Explained, StoreLine, TextLine, ZoneLine};
 
 /// What an operator can ask for.
@@ -213,6 +215,20 @@ pub enum Request {
         #[serde(rename = "type")]
         rtype: String,
     },
+    /// Why a question is answered as it is, from zones.
+    Why {
+        /// The name.
+        name: String,
+        /// The type.
+        #[serde(rename = "type")]
+        rtype: String,
+        /// Whether it comes over TCP.
+        #[serde(default)]
+        tcp: bool,
+        /// Whether it has DO.
+        #[serde(default)]
+        dnssec: bool,
+    },
     /// The servers that a name is asked of.
     Servers {
         /// The name.
@@ -362,6 +378,8 @@ pub enum Reply {
     Request(RequestLine),
     /// To `explain`.
     Explanation(Box<Explanation>),
+    /// To `why`.
+    Why(Why),
     /// To `servers`, one for each address.
     Server(ServerLine),
     /// To `upgrade`.

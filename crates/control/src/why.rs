@@ -14,12 +14,12 @@ mod walk;
 
 use auth::access::Access;
 use auth::{Answered, Client, Responder, Server, Style};
-use serde::Serialize;
 use wire::iana::{class, rcode, rtype};
 use wire::{Address, Name, NameBuf, Transport};
 use zone::CatalogView;
 
 use crate::answer::rcode_name;
+use crate::command::{Step, Why};
 use crate::controller::Controller;
 use crate::expiry::now;
 use printed::Printed;
@@ -35,23 +35,6 @@ pub(crate) struct Question {
     pub(crate) rtype: u16,
     pub(crate) is_tcp: bool,
     pub(crate) dnssec_ok: bool,
-}
-
-/// A step of the way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Step {
-    /// `question`, `zone`, `walk`, `alias`, `end`, `proof`, `signature`, `room`, `resolver`, `scope` or `fault`.
-    pub(crate) about: &'static str,
-    pub(crate) words: String,
-}
-
-/// The way to an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Why {
-    pub(crate) steps: Vec<Step>,
-    /// Left out where it is of zones that the asker may not see, and where a resolver goes on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) response: Option<Printed>,
 }
 
 /// What is said where zones are for others: whether there are any is not.
@@ -98,8 +81,8 @@ fn why(view: &CatalogView<'_>, server: Server, question: &Question, may_see: imp
     } else if recurses && end == End::NotOurs {
         steps.push(step("resolver", "there is a resolver, and it is not asked about this".to_owned()));
     }
-    let response = Printed::of(&octets);
-    if let Some(response) = &response {
+    let printed = Printed::of(&octets);
+    if let Some(response) = &printed {
         steps.extend(response.proofs(end, question.dnssec_ok));
         steps.extend(response.signatures(now()));
         if response.is_truncated {
@@ -116,11 +99,11 @@ fn why(view: &CatalogView<'_>, server: Server, question: &Question, may_see: imp
             steps.push(step("fault", words));
         }
     }
-    Why { steps, response }
+    Why { steps, response: printed.map(|printed| printed.response) }
 }
 
 fn step(about: &'static str, words: String) -> Step {
-    Step { about, words }
+    Step { about: about.into(), words }
 }
 
 /// The response that is sent, made anew; and whether a resolver would go on.
@@ -154,7 +137,8 @@ fn query(question: &Question) -> Vec<u8> {
 
 impl End {
     /// Whether a response says the same. One that was cut off says no more than its code.
-    fn fits(self, response: &Printed) -> bool {
+    fn fits(self, printed: &Printed) -> bool {
+        let response = &printed.response;
         let expected = match self {
             End::NotOurs => rcode::REFUSED,
             End::NoData | End::Answer | End::Referral | End::Alias => rcode::NOERROR,
@@ -167,11 +151,11 @@ impl End {
             // Behind an alias of this server's it is authoritative all the same.
             End::Referral => {
                 let has_servers = response.authority.iter().any(|line| line.contains(" IN NS "));
-                has_servers && (!response.is_authoritative || !response.answer.is_empty())
+                has_servers && (!printed.is_authoritative || !response.answer.is_empty())
             }
             _ => true,
         };
-        response.rcode == expected && (has_it || response.is_truncated)
+        printed.rcode == expected && (has_it || printed.is_truncated)
     }
 }
 

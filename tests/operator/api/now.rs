@@ -244,6 +244,15 @@ fn why_it_is_answered_so() {
         );
     }
     let www = why("www.a.test.", "a", &bed.acme);
+    assert_eq!(www, fixture.object(&["why", "www.a.test"]));
+    let (said, is_well) = fixture.told(&["why", "none.b.test", "aaaa", "--dnssec"]);
+    let lines = [
+        "walk       there is no *.b.test.",
+        "end        no such name: NXDOMAIN",
+        "response   NXDOMAIN, AA RD, ",
+    ];
+    assert!(is_well && lines.iter().all(|line| said.contains(line)), "{said}");
+    assert!(!fixture.told(&["why", "www.a.test", "AXFR"]).1 && !fixture.told(&["why", "a..b"]).1);
     assert_eq!(www["response"]["answer"], json!(["www.a.test. 60 IN A 192.0.2.2"]), "{www:#}");
     // A zone that is for others is as one that is not there.
     assert_eq!(

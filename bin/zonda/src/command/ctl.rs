@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use control::Settings;
 use control::client::ask;
-use control::command::{CacheCommand, ChangeLine, LogLevel, PageAddress, Reply, Request, TextLine};
+use control::command::{
+    CacheCommand, ChangeLine, LogLevel, PageAddress, Reply, Request, Response, TextLine, Why,
+};
 use control::text::{Seconds, grouped};
 
 use self::cache::{
@@ -157,6 +159,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Anchor(anchor)) => print(&anchor_text(&anchor)),
             (false, Reply::Request(request)) => print(&request_text(&request)),
             (false, Reply::Explanation(explanation)) => print(&explanation_text(&explanation)),
+            (false, Reply::Why(why)) => print(&why_text(&why)),
             (false, Reply::Server(server)) => {
                 let heads =
                     if std::mem::replace(&mut has_servers, true) { String::new() } else { server_heads() };
@@ -187,6 +190,23 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
         printed &= print("stopping\n");
     }
     Ok(ok && printed)
+}
+
+/// The way step by step, then the response as `dig` writes it.
+fn why_text(why: &Why) -> String {
+    let mut text = String::new();
+    why.steps.iter().for_each(|step| text += &format!("{:<10} {}\n", step.about, step.words));
+    let Some(Response { status, octets, flags, answer, authority, additional }) = &why.response else {
+        return text;
+    };
+    let flags = if flags.is_empty() { String::new() } else { format!(", {flags}") };
+    text += &format!("{:<10} {status}{flags}, {octets} octets\n", "response");
+    for (name, lines) in [("answer", answer), ("authority", authority), ("additional", additional)] {
+        if !lines.is_empty() {
+            text += &format!("\n{name}\n{}\n", lines.join("\n"));
+        }
+    }
+    text
 }
 
 /// Where the page is, the address on a line of its own.

@@ -1,6 +1,5 @@
 //! A response as people read it, and what its records say of proofs and signatures.
 
-use serde::Serialize;
 use wire::header::{self, HEADER_OCTETS, u16_at};
 use wire::iana::rtype;
 use wire::message::Message;
@@ -11,6 +10,7 @@ use wire::{Name, NameBuf};
 use super::walk::End;
 use super::{Step, step};
 use crate::answer::rcode_name;
+use crate::command::Response;
 use crate::text::Seconds;
 
 /// The code in the header; OPT has its upper bits (RFC 6891 6.1.3).
@@ -18,24 +18,13 @@ const RCODE_MASK: u16 = 0xf;
 /// Lines of a section: an RRset of a large response may have thousands.
 const LINES_MAX: usize = 200;
 
-/// A response.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Printed {
-    /// Its code by name.
-    pub(crate) status: String,
-    pub(crate) octets: usize,
-    pub(crate) flags: String,
-    /// Records as lines of a zone file, of many the first.
-    pub(crate) answer: Vec<String>,
-    pub(crate) authority: Vec<String>,
-    pub(crate) additional: Vec<String>,
-    #[serde(skip)]
+/// A response, and what is to be known of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Printed {
+    pub(super) response: Response,
     pub(super) rcode: u16,
-    #[serde(skip)]
     pub(super) is_authoritative: bool,
-    #[serde(skip)]
     pub(super) is_truncated: bool,
-    #[serde(skip)]
     records: Vec<Record>,
 }
 
@@ -54,7 +43,7 @@ impl Printed {
         }
         let flags = u16_at(octets, 2);
         let mut printed = Printed {
-            octets: octets.len(),
+            response: Response { octets: octets.len(), ..Response::default() },
             rcode: flags & RCODE_MASK,
             is_authoritative: flags & header::AA != 0,
             is_truncated: flags & header::TC != 0,
@@ -74,9 +63,9 @@ impl Printed {
             let mut line = Vec::new();
             zonefile::print::line(owner, record.view.ttl, record.view.rtype, rdata, &mut line);
             let lines = match record.section {
-                Section::Answer => &mut printed.answer,
-                Section::Authority => &mut printed.authority,
-                Section::Additional => &mut printed.additional,
+                Section::Answer => &mut printed.response.answer,
+                Section::Authority => &mut printed.response.authority,
+                Section::Additional => &mut printed.response.additional,
             };
             if lines.len() < LINES_MAX {
                 lines.push(String::from_utf8_lossy(&line).trim_end().to_owned());
@@ -84,11 +73,11 @@ impl Printed {
             let record = Record { owner: owner.to_owned(), rtype: record.view.rtype, rdata: rdata.to_vec() };
             printed.records.push(record);
         }
-        printed.status = rcode_name(usize::from(printed.rcode));
+        printed.response.status = rcode_name(usize::from(printed.rcode));
         let names = [(header::AA, "AA"), (header::TC, "TC"), (header::RD, "RD"), (header::RA, "RA")];
         let set: Vec<&str> =
             names.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| *name).collect();
-        printed.flags = set.join(" ");
+        printed.response.flags = set.join(" ");
         Some(printed)
     }
 

@@ -7,6 +7,7 @@ use zone::catalog::Absence;
 use zone::{CatalogView, Flags, Match, MatchKind, Node, ZoneView};
 
 use super::{Question, Step, step};
+use crate::text::count as counted;
 
 /// Names of a chain of aliases, as answers have them.
 const CHAIN_MAX: usize = auth::limits::CHAIN_MAX;
@@ -159,7 +160,8 @@ impl<'c> Way<'_, 'c> {
             0 => "no DS: not signed".to_owned(),
             number => format!("{number} DS"),
         };
-        self.say("walk", format!("{at} is a zone cut: {} name servers, {signed}", count(rtype::NS)));
+        let servers = counted(count(rtype::NS), "name server");
+        self.say("walk", format!("{at} is a zone cut: {servers}, {signed}"));
         self.say("end", "a referral: the servers of the zone below know".to_owned());
         Next::End(End::Referral)
     }
@@ -238,9 +240,8 @@ impl<'c> Way<'_, 'c> {
             }
             return None;
         };
-        let records = records(&set);
-        let plural = if records == 1 { "" } else { "s" };
-        self.say("end", format!("{}: {records} record{plural}, TTL {}", rtype::Text(of), set.ttl()));
+        let records = counted(records(&set), "record");
+        self.say("end", format!("{}: {records}, TTL {}", rtype::Text(of), set.ttl()));
         Some(Next::End(End::Answer))
     }
 }

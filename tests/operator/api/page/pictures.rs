@@ -14,9 +14,10 @@ use super::{Bed, replace};
 use crate::page::browser::Browser;
 
 /// What each shows: its name, the view, width, colours, and how much of it from the top.
-const PICTURES: [(&str, &str, u32, u32, &str); 4] = [
+const PICTURES: [(&str, &str, u32, u32, &str); 5] = [
     ("page-now", "/now", 1280, 900, "light"),
     ("page-zone", "/zones/a.test.", 1280, 900, "dark"),
+    ("page-why", "/why?name=www.a.test&type=A&dnssec=true", 1280, 900, "light"),
     ("page-asked", "/asked", 1280, 900, "light"),
     ("page-narrow", "/now", 390, 844, "dark"),
 ];
@@ -25,7 +26,7 @@ const PICTURES: [(&str, &str, u32, u32, &str); 4] = [
 const OCTETS_MAX: usize = 150 << 10;
 
 /// How long there is load before: some spans of the last hour.
-const LOAD: Duration = Duration::from_secs(20);
+const LOAD: Duration = Duration::from_secs(200);
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/manual/src/images")

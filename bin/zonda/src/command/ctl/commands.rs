@@ -125,6 +125,20 @@ pub(super) enum Command {
         #[arg(value_name = "TYPE", default_value = "A")]
         rtype: String,
     },
+    /// Why a question is answered as it is from the zones of this server: zone, names, wildcards, cuts, proofs, signatures, and the response; status 1 if that is SERVFAIL
+    Why {
+        /// The name
+        name: String,
+        /// The type
+        #[arg(value_name = "TYPE", default_value = "A")]
+        rtype: String,
+        /// As if it came over TCP
+        #[arg(long)]
+        tcp: bool,
+        /// With DO, as resolvers that validate ask
+        #[arg(long)]
+        dnssec: bool,
+    },
     /// The servers that the resolver asks about a name, and how they do
     Servers {
         /// The name
@@ -343,6 +357,9 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
         Command::Anchors => Request::Anchors,
         Command::Requests => Request::Requests,
         Command::Explain { name, rtype } => Request::Explain { name: name.clone(), rtype: rtype.clone() },
+        Command::Why { name, rtype, tcp, dnssec } => {
+            Request::Why { name: name.clone(), rtype: rtype.clone(), tcp: *tcp, dnssec: *dnssec }
+        }
         Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {
             zone: zone.clone(),
