@@ -7,6 +7,9 @@ const SESSION = "/api/zonda/v1/session";
 // By what the files of this page are known: the address of this one has it.
 const OWN = new URL(import.meta.url).pathname.split("/")[2];
 
+// How long an answer may take, in milliseconds: the server says by itself when it cannot, after 30 s at the most.
+const PATIENCE = 35_000;
+
 // Why something was not answered. `status` 0: nothing came.
 export class Refused extends Error {
   constructor(status, words) {
@@ -67,7 +70,7 @@ async function ask(method, path, headers) {
   let response;
   try {
     // In its usual mode: in others a page that tells nobody where it was has no origin.
-    response = await fetch(path, { method, headers: all, cache: "no-store", redirect: "error" });
+    response = await fetch(path, { method, headers: all, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(PATIENCE) });
   } catch {
     throw new Refused(0, "The server does not answer.");
   }

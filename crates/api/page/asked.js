@@ -42,9 +42,9 @@ function contents(told) {
   return [make("p", { class: "quiet" }, since), columns(...LISTS.map((one) => list(told, one))), make("h2", {}, "How long answers take"), took(told)];
 }
 
-async function again() {
-  const view = part("asked");
-  if (view === null) {
+// Asks again for this view, as long as it is there.
+async function again(view) {
+  if (part("asked") !== view) {
     return;
   }
   if (document.visibilityState === "visible") {
@@ -57,12 +57,13 @@ async function again() {
       // What it said last stays; that it is gone is said above.
     }
   }
-  setTimeout(again, PAUSE);
+  setTimeout(() => again(view), PAUSE);
 }
 
 // The view; it is brought up to date as long as it is there.
 export async function asked() {
   const { told } = await get(ASKED);
-  setTimeout(again, PAUSE);
-  return ["Asked", make("div", { id: "asked" }, ...contents(told))];
+  const view = make("div", { id: "asked" }, ...contents(told));
+  setTimeout(() => again(view), PAUSE);
+  return ["Asked", view];
 }

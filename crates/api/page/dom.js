@@ -102,6 +102,15 @@ export function link(words, route, attributes = {}) {
   return make("a", { href: route, ...attributes }, words);
 }
 
+// Leads to a view; to the one that is there, it is shown anew.
+export function lead(route) {
+  const before = location.hash;
+  location.hash = route;
+  if (location.hash === before) {
+    dispatchEvent(new Event("hashchange"));
+  }
+}
+
 // A table; each row has a cell a column, the first of which names it. `kind`: `numbers` where all others are numbers.
 export function table(caption, columns, rows, kind = "") {
   const head = make("tr", {}, ...columns.map((column) => make("th", { scope: "col" }, column)));

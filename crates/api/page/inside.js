@@ -1,7 +1,7 @@
 // What is inside: the resolver with its cache, journals with stores and catalogs, and locks. Each as it was when it was asked for.
 
 import { get } from "./api.js";
-import { ask, make, pairs, table } from "./dom.js";
+import { ask, lead, make, pairs, table } from "./dom.js";
 import { cell, count, octets, rate, shown, time } from "./text.js";
 
 const ROOT = "/api/zonda/v1";
@@ -21,7 +21,7 @@ function problems(list) {
 export async function resolver(query) {
   const name = query.get("name") ?? "";
   const form = ask("name-of", "What is known of a name", name, "Show", (text) => {
-    location.hash = text === "" ? "#/resolver" : `#/resolver?name=${encodeURIComponent(text)}`;
+    lead(text === "" ? "#/resolver" : `#/resolver?name=${encodeURIComponent(text)}`);
   });
   try {
     return ["Resolver", form, ...(name === "" ? await cache() : await known(name))];

@@ -124,8 +124,8 @@ function showWrong(words) {
   refresh(part("wrong"), ...words);
 }
 
-// Takes how the server is. `fault`: why that is not known now.
-function hearOfServer(latest, fault) {
+// Takes how the server is. `fault`: why that is not known now; `isLate`: it is what was said before.
+function hearOfServer(latest, fault, isLate) {
   if (current === null) {
     return;
   }
@@ -133,16 +133,16 @@ function hearOfServer(latest, fault) {
     look();
     return;
   }
-  const isGone = fault !== null && fault.status === 0;
-  part("main").classList.toggle("old", isGone);
+  part("main").classList.toggle("old", isLate);
   const number = latest?.now.wrong.length ?? 0;
   document.title = `${number === 0 ? "" : `(${number}) `}${shown(current.server)} - Zonda`;
-  if (isGone) {
-    showWrong(["The server does not answer. What stands here is what it said last."]);
+  if (isLate) {
+    const words = fault === null || fault.status === 0 ? "The server does not answer." : shown(fault.message);
+    showWrong([`${words} What stands here is what it said last.`]);
   } else {
     showWrong(number === 0 ? [] : [link(number === 1 ? "Something is wrong" : `${count(number)} things are wrong`, "#/now", { class: "wrong" })]);
   }
-  if (latest !== null && fault === null) {
+  if (latest !== null && !isLate) {
     showNow(latest);
   }
 }
@@ -157,7 +157,7 @@ async function view() {
     case "/now": return now(() => lookAtNow(true));
     case "/asked": return asked();
     case "/zones": return ofZones(path, query);
-    case "/why": return why(query);
+    case "/why": return why(query, current.verbs.includes("observe"));
     case "/resolver": return resolver(query);
     case "/journals": return journals();
     case "/locks": return locks();

@@ -64,10 +64,10 @@ function ofRates(caption, what, list) {
 
 function wrong(now) {
   if (now.wrong.length === 0) {
-    return [make("p", {}, "Nothing is wrong that the server knows of.")];
+    return make("div", {}, make("p", {}, "Nothing is wrong that the server knows of."));
   }
   const line = (one) => make("li", {}, make("span", { class: "wrong" }, cell(one.words)), make("span", { class: "quiet" }, ` since ${time(one.since)}`));
-  return [make("h2", {}, "What is wrong"), make("ul", {}, ...now.wrong.map(line))];
+  return make("div", {}, make("h2", {}, "What is wrong"), make("ul", {}, ...now.wrong.map(line)));
 }
 
 function facts({ status, now }) {
@@ -174,13 +174,13 @@ function contents(latest) {
   const responses = rates(latest, (counts) => counts.rcodes);
   const titled = (name, ...children) => make("div", {}, make("h2", {}, name), ...children);
   return [
-    ...wrong(now),
-    make("h2", {}, hourName()), ...charts(),
+    wrong(now),
+    make("h2", {}, hourName()), make("div", {}, ...charts()),
     make("h2", {}, "Queries and responses"),
     columns(
       ofRates("Queries by how they come", "how", rates(latest, (counts) => counts.queries)),
-      ...(responses.length === 0 ? [] : [ofRates("Responses by code", "code", responses)]),
-      ...(types.length === 0 ? [] : [ofRates("Queries by type, those that are asked for most", "type", types)]),
+      ofRates("Responses by code", "code", responses),
+      ofRates("Queries by type, those that are asked for most", "type", types),
     ),
     columns(titled("What was lost", lost(latest)), titled("Workers", workers(latest))),
     columns(titled("Zones", zones(now)), titled("Memory", memory(now)), titled("The server", facts(now))),

@@ -6,6 +6,8 @@ import { get } from "./api.js";
 const NOW = "/api/zonda/v1/now";
 const NEAR = 2_000;
 const FAR = 10_000;
+// So old what was told may be until it is said that it is.
+const OLD = 5_000;
 // Of a server that is gone the first pause, and the longest; it is twice as long each time.
 const GONE = 1_000;
 const GONE_MAX = 30_000;
@@ -16,6 +18,8 @@ const LINES = 128;
 let hear = null;
 let isNear = false;
 let timer;
+// When it is said that what was told is old.
+let oldTimer;
 // Counts asks: what an older one brings is dropped.
 let turn = 0;
 let pause = GONE;
@@ -43,6 +47,8 @@ async function ask() {
     return;
   }
   const said = latest?.now.said ?? 0;
+  clearTimeout(oldTimer);
+  oldTimer = setTimeout(() => hear?.(latest, null, true), OLD);
   let [fault, wait] = [null, null];
   try {
     const { told } = await get(said === 0 ? NOW : `${NOW}?said=${said}`);
@@ -50,6 +56,7 @@ async function ask() {
       return;
     }
     pause = GONE;
+    clearTimeout(oldTimer);
     if (!take(told) && said !== 0) {
       latest = null;
       return ask();
@@ -64,11 +71,12 @@ async function ask() {
       pause = Math.min(2 * pause, GONE_MAX);
     }
   }
+  clearTimeout(oldTimer);
   timer = setTimeout(ask, wait ?? (isNear ? NEAR : FAR));
-  hear(latest, fault);
+  hear(latest, fault, fault !== null);
 }
 
-// Begins: `act` is told what came, and what is wrong with that if it is older.
+// Begins: `act` is told what came last, why nothing newer did, and whether what came last is old.
 export function beginPolls(act) {
   hear = act;
   latest = null;
@@ -81,6 +89,7 @@ export function endPolls() {
   latest = null;
   turn += 1;
   clearTimeout(timer);
+  clearTimeout(oldTimer);
 }
 
 // Whether all of it is looked at; what was told last.

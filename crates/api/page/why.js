@@ -1,7 +1,7 @@
 // Why a question is answered as it is: the way through the zones of this server step by step, and the response that is sent.
 
 import { get } from "./api.js";
-import { link, make } from "./dom.js";
+import { lead, link, make } from "./dom.js";
 import { cell, count, shell, shown } from "./text.js";
 
 const WHY = "/api/zonda/v1/why";
@@ -38,7 +38,7 @@ function form(asked) {
     if (dnssec.checked) {
       query.set("dnssec", "true");
     }
-    location.hash = `#/why?${query}`;
+    lead(`#/why?${query}`);
   });
   return all;
 }
@@ -47,10 +47,10 @@ function lines(name, list) {
   return list.length === 0 ? [] : [make("h3", {}, name), make("pre", { tabindex: "0", role: "region", "aria-label": name }, list.map(cell).join("\n"))];
 }
 
-function told(told, asked) {
+function told(told, asked, maySeeResolver) {
   const steps = told.steps.map((step) => make("li", step.about === "fault" ? { class: "wrong" } : {},
     make("span", { class: "quiet" }, `${Object.hasOwn(ABOUT, step.about) ? ABOUT[step.about] : shown(step.about)}: `), cell(step.words)));
-  const dig = ["dig", ...(asked.tcp ? ["+tcp"] : []), ...(asked.dnssec ? ["+dnssec"] : []), "-q", shell(asked.name), "-t", shell(asked.type)].join(" ");
+  const dig = ["dig", asked.tcp ? "+tcp" : "+notcp", ...(asked.dnssec ? ["+dnssec"] : []), "-q", shell(asked.name), "-t", shell(asked.type)].join(" ");
   const response = told.response === undefined ? [] : [
     make("h2", {}, "The response"),
     make("p", {}, `${shown(told.response.status)}, ${count(told.response.octets)} octets${told.response.flags === "" ? "" : `, flags ${shown(told.response.flags)}`}.`),
@@ -58,18 +58,18 @@ function told(told, asked) {
   ];
   return [make("h2", {}, "The way"), make("ol", { class: "steps" }, ...steps), ...response,
     make("p", { class: "quiet" }, "At a terminal: ", make("code", {}, dig), " with ", make("code", {}, "@"), " and this server's address."),
-    ...(told.steps.some((step) => step.about === "resolver") ? [make("p", {}, link("What the resolver knows of it", `#/resolver?name=${encodeURIComponent(asked.name)}`))] : [])];
+    ...(maySeeResolver && told.steps.some((step) => step.about === "resolver") ? [make("p", {}, link("What the resolver knows of it", `#/resolver?name=${encodeURIComponent(asked.name)}`))] : [])];
 }
 
-// The view.
-export async function why(query) {
+// The view. `maySeeResolver`: whether it may lead there.
+export async function why(query, maySeeResolver) {
   const asked = { name: query.get("name") ?? "", type: (query.get("type") ?? "A").toUpperCase(), tcp: query.get("tcp") === "true", dnssec: query.get("dnssec") === "true" };
   if (asked.name === "") {
     return ["Why this answer", form(asked), make("p", { class: "quiet" }, "Asks the zones of this server as a client would, and says what is found on the way.")];
   }
   try {
     const parameters = new URLSearchParams({ name: asked.name, type: asked.type, tcp: String(asked.tcp), dnssec: String(asked.dnssec) });
-    return ["Why this answer", form(asked), ...told((await get(`${WHY}?${parameters}`)).told, asked)];
+    return ["Why this answer", form(asked), ...told((await get(`${WHY}?${parameters}`)).told, asked, maySeeResolver)];
   } catch (refused) {
     if (refused.status === 401) {
       throw refused;

@@ -2,7 +2,7 @@
 // heading and elements, and shown by who knows whether they are still wanted.
 
 import { get } from "./api.js";
-import { ask, link, make, pairs, table } from "./dom.js";
+import { ask, lead, link, make, pairs, table } from "./dom.js";
 import { cell, count, shown, time } from "./text.js";
 
 const LISTS = "/api/zonda/v1/zones";
@@ -25,7 +25,7 @@ function words(refused) {
 
 function search(word) {
   return ask("word", "A name, or a part of one", word, "Search", (text) => {
-    location.hash = text === "" ? "#/zones" : `#/zones?q=${encodeURIComponent(text)}`;
+    lead(text === "" ? "#/zones" : `#/zones?q=${encodeURIComponent(text)}`);
   });
 }
 
@@ -95,7 +95,7 @@ export async function zone(id, query) {
     ...(told.account === "" ? [] : [["Account", cell(told.account)]]),
   ];
   const form = ask("owner", "Records of", owner, "Show", (text) => {
-    location.hash = text === "" ? place(id) : `${place(id)}?name=${encodeURIComponent(text)}`;
+    lead(text === "" ? place(id) : `${place(id)}?name=${encodeURIComponent(text)}`);
   });
   const [records, versions, standing] = await Promise.all([recordsOf(path, owner), versionsOf(id), standingOf(id)]);
   return [cell(told.name),

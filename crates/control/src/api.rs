@@ -76,6 +76,9 @@ pub use keys::new_api_key;
 pub(crate) use keys::{Key, Keys, hash_from_text, time_of_date, verb};
 pub(crate) use watch::watch;
 
+/// How long who asks what is wrong waits for who reads files.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// The API, its listeners and who may use it.
 pub(crate) struct Api {
     is_over: AtomicBool,
@@ -181,7 +184,7 @@ impl Api {
 
     /// What is wrong with the certificate now, as a line; while its files are read, what was: nobody waits for a disk here.
     pub(crate) fn problem(&self) -> Option<String> {
-        let shown = self.shown.try_lock();
+        let shown = self.shown.lock_within(PATIENCE);
         let mut problem = self.problem.lock();
         if let Some(shown) = shown {
             *problem = shown.as_ref().and_then(Shown::problem);

@@ -52,6 +52,8 @@ enum Message {
 /// Catalogs, as other threads see them.
 pub(crate) struct Catalogs {
     state: Mutex<State>,
+    /// What was wrong when that was looked at last.
+    problems: Mutex<Vec<String>>,
     /// Names of catalogs that are followed, in lower case.
     names: Mutex<HashSet<NameBuf>>,
     /// What has come of them by differences.
@@ -106,6 +108,7 @@ impl Catalogs {
     pub(crate) fn new() -> Catalogs {
         Catalogs {
             state: Mutex::named("catalogs", State::default()),
+            problems: Mutex::named("what is wrong with catalogs", Vec::new()),
             names: Mutex::named("names of catalogs", HashSet::new()),
             noted: Mutex::named("differences of catalogs", Noted::default()),
             is_any: AtomicBool::new(false),

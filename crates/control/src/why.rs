@@ -1,13 +1,14 @@
 //! Why the server answers as it does, from its zones: the response that it would send, and the way to it in words.
 //!
 //! ```text
-//! question -> octets of a query -> auth::Responder, the workers' `Server` with nothing kept, all let in -> response: `printed`
-//!        `--> walk: the same lookups in the same zones, name by name -------------------------------> steps
-//!                                             the two are held against each other, and whether they agree is told
+//! question -> octets of a query -> auth::Responder, the workers' `Server` with nothing kept, all let in -> response
+//!                                                                                                            | names of its aliases
+//! steps <- walk: the same lookups in the same versions of the same zones, name by name <---------------------'
+//!              and whether what it finds and the response agree
 //! ```
 //!
 //! Nothing is counted where others see it, charged to a limit, or marked as used, and no worker has anything to do with it. Who may ask is not looked at: access lists, limits of rates
-//! and cookies are of clients, and nobody is one here. Zones that the asker may not see end the steps, in the same words whether there is a zone or not.
+//! and cookies are of clients, and nobody is one here. At the first name whose zone the asker may not see the steps end, in the same words whether there is a zone or not.
 
 mod printed;
 mod walk;
@@ -39,12 +40,16 @@ pub(crate) struct Question {
 
 /// What is said where zones are for others: whether there are any is not.
 const OUTSIDE: &str = "goes on outside of the zones that you may see";
+/// How often it is looked again where zones change meanwhile.
+const ATTEMPTS_MAX: usize = 4;
+/// Steps that are told: proofs and signatures of a long response may be thousands.
+const STEPS_MAX: usize = 128;
 
 impl Controller {
     /// The way to the answer of a question, for who may see some zones.
     pub(crate) fn why(&self, question: &Question, may_see: impl Fn(&Name) -> bool) -> Why {
         let server = Server {
-            access: Access::default(),
+            access: Access::default().mirroring(true),
             cookies: None,
             demands_cookies: false,
             ..(*self.identity.current()).clone()
@@ -53,7 +58,7 @@ impl Controller {
     }
 }
 
-/// The same in a snapshot.
+/// The same from a catalog, whose zones may change meanwhile: the response is taken where the zones of all of its names were the same before and behind it.
 fn why(view: &CatalogView<'_>, server: Server, question: &Question, may_see: impl Fn(&Name) -> bool) -> Why {
     let how = if question.is_tcp { "TCP" } else { "UDP" };
     let with_dnssec = if question.dnssec_ok { ", DO" } else { "" };
@@ -63,35 +68,55 @@ fn why(view: &CatalogView<'_>, server: Server, question: &Question, may_see: imp
         step("question", format!("{asked} over {how}{with_dnssec}{room}")),
         step("question", "who may ask is not looked at: access lists, limits and cookies".to_owned()),
     ];
-    let Walked { steps: walked, zones, end } = walk::walk(view, question, server.style.ends_within_zone());
-    let is_closed = zones.iter().any(|zone| !may_see(zone)) || zones.is_empty() && !may_see(Name::root());
-    if is_closed {
-        let seen = zones.iter().take_while(|zone| may_see(zone)).count();
-        steps.extend(walked.into_iter().take_while(|(_, of)| *of < seen).map(|(step, _)| step));
+    let is_within_zone = server.style.ends_within_zone();
+    let server = Server { style: server.style.and(Style::ANEW), ..server };
+    let mut responder = Responder::new();
+    let mut respond = || respond(&mut responder, view, &server, question);
+    let mut first = respond();
+    for _ in 0..ATTEMPTS_MAX {
+        let printed = Printed::of(&first.0);
+        let names = printed.as_ref().map_or_else(Vec::new, |printed| printed.names(question));
+        let before = walk::versions(view, &names, question.rtype);
+        let walked = walk::walk(view, question, (&names, printed.as_ref()), is_within_zone, &may_see);
+        let again = respond();
+        if again == first && walk::versions(view, &names, question.rtype) == before {
+            return told(steps, walked, printed, (first.1, question));
+        }
+        first = again;
+    }
+    steps.push(step("zone", "its zones change faster than they are looked at: ask again".to_owned()));
+    Why { steps, response: None }
+}
+
+/// All that is told of a way that was walked.
+fn told(
+    mut steps: Vec<Step>,
+    walked: Walked,
+    printed: Option<Printed>,
+    (is_elsewhere, question): (bool, &Question),
+) -> Why {
+    steps.extend(walked.steps);
+    let Some(end) = walked.end else {
         steps.push(step("scope", OUTSIDE.to_owned()));
         return Why { steps, response: None };
-    }
-    steps.extend(walked.into_iter().map(|(step, _)| step));
-    let recurses = server.recurses;
-    let server = Server { style: server.style.and(Style::ANEW), ..server };
-    let (octets, is_elsewhere) = respond(view, &server, question);
+    };
     if is_elsewhere {
         let words = "goes to the resolver, for clients that may recurse; others get the response below";
         steps.push(step("resolver", words.to_owned()));
-    } else if recurses && end == End::NotOurs {
-        steps.push(step("resolver", "there is a resolver, and it is not asked about this".to_owned()));
     }
-    let printed = Printed::of(&octets);
     if let Some(response) = &printed {
-        steps.extend(response.proofs(end, question.dnssec_ok));
+        steps.extend(response.proofs(end, question.dnssec_ok && walked.is_signed));
         steps.extend(response.signatures(now()));
         if response.is_truncated {
-            steps.push(step(
-                "room",
-                "there is no room for all of it: TC, which has clients ask again over TCP".to_owned(),
-            ));
+            let words = "there is no room for all of it: TC, which has clients ask again over TCP";
+            steps.push(step("room", words.to_owned()));
         }
-        if !end.fits(response) {
+        let more = steps.len().saturating_sub(STEPS_MAX);
+        if more > 0 {
+            steps.truncate(STEPS_MAX);
+            steps.push(step("room", format!("and {more} steps more, of proofs and signatures")));
+        }
+        if !walked.is_as_sent || !end.fits(response, question) {
             let words = format!(
                 "the response says {} and its zones another thing: a fault of this server, please report it",
                 rcode_name(usize::from(response.rcode))
@@ -107,12 +132,17 @@ fn step(about: &'static str, words: String) -> Step {
 }
 
 /// The response that is sent, made anew; and whether a resolver would go on.
-fn respond(view: &CatalogView<'_>, server: &Server, question: &Question) -> (Vec<u8>, bool) {
+fn respond(
+    responder: &mut Responder,
+    view: &CatalogView<'_>,
+    server: &Server,
+    question: &Question,
+) -> (Vec<u8>, bool) {
     let transport = if question.is_tcp { Transport::Tcp } else { Transport::Udp };
     let client = Client { transport, address: &Address::NONE, is_proved: true, now: now() };
     let mut response = vec![0; usize::from(u16::MAX)];
     let query = query(question);
-    let (octets, is_elsewhere) = match Responder::new().serve(&query, view, server, &client, &mut response) {
+    let (octets, is_elsewhere) = match responder.serve(&query, view, server, &client, &mut response) {
         Answered::Octets(octets) => (octets, false),
         Answered::Elsewhere(octets) => (octets, true),
         Answered::Request => (0, false),
@@ -136,9 +166,8 @@ fn query(question: &Question) -> Vec<u8> {
 }
 
 impl End {
-    /// Whether a response says the same. One that was cut off says no more than its code.
-    fn fits(self, printed: &Printed) -> bool {
-        let response = &printed.response;
+    /// Whether a response says the same. One that was cut off says no more than that it begins so.
+    fn fits(self, printed: &Printed, question: &Question) -> bool {
         let expected = match self {
             End::NotOurs => rcode::REFUSED,
             End::NoData | End::Answer | End::Referral | End::Alias => rcode::NOERROR,
@@ -147,15 +176,20 @@ impl End {
             End::Absent | End::Damaged => rcode::SERVFAIL,
         };
         let has_it = match self {
-            End::Answer => !response.answer.is_empty(),
+            End::Answer => printed.has_data(question),
+            End::NoData => printed.has_authority(rtype::SOA) && !printed.has_data(question),
+            End::NameError => printed.has_authority(rtype::SOA),
             // Behind an alias of this server's it is authoritative all the same.
             End::Referral => {
-                let has_servers = response.authority.iter().any(|line| line.contains(" IN NS "));
-                has_servers && (!printed.is_authoritative || !response.answer.is_empty())
+                printed.has_authority(rtype::NS)
+                    && (!printed.is_authoritative || !printed.response.answer.is_empty())
             }
-            _ => true,
+            End::Alias | End::TooLong | End::NotOurs | End::Absent | End::Damaged => true,
         };
-        printed.rcode == expected && (has_it || printed.is_truncated)
+        match printed.is_truncated {
+            true => printed.rcode == expected || printed.rcode == rcode::NOERROR,
+            false => printed.rcode == expected && has_it,
+        }
     }
 }
 

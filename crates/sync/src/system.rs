@@ -4,6 +4,7 @@
 use std::{
     ops::{Deref, DerefMut},
     sync::{self, PoisonError, TryLockError},
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -60,6 +61,20 @@ impl<T: ?Sized> Mutex<T> {
             held: began.held(),
             _taken: Taken::now(&self.inner, self.origin),
             inner: Some(inner),
+        }
+    }
+
+    /// Takes it unless somebody has it for so long: for who can do without.
+    #[track_caller]
+    pub fn lock_within(&self, patience: Duration) -> Option<Guard<sync::MutexGuard<'_, T>>> {
+        /// From try to try.
+        const PAUSE: Duration = Duration::from_millis(1);
+        let until = Instant::now() + patience;
+        loop {
+            match self.try_lock() {
+                None if Instant::now() < until => std::thread::sleep(PAUSE),
+                taken => return taken,
+            }
         }
     }
 
@@ -161,5 +176,25 @@ impl<G> Drop for Guard<G> {
         let done = self.held.done();
         drop(self.inner.take());
         done.count(self.origin);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn who_can_do_without_does_not_wait_for_long() {
+        let lock = Mutex::new(1);
+        thread::scope(|scope| {
+            let held = lock.lock();
+            let tried = scope.spawn(|| lock.lock_within(Duration::from_millis(20)).map(|guard| *guard));
+            assert_eq!(tried.join().ok(), Some(None));
+            let waits = scope.spawn(|| lock.lock_within(Duration::from_secs(60)).map(|guard| *guard));
+            thread::sleep(Duration::from_millis(5));
+            drop(held);
+            assert_eq!(waits.join().ok(), Some(Some(1)));
+        });
     }
 }

@@ -24,7 +24,7 @@ use wire::{Name, NameBuf, SortKey};
 
 use super::Key;
 use super::inbox::{Event, Inbox, Of};
-use super::views::{frames, json};
+use super::views::{bounded, frames, json};
 use super::words::NO_ZONE;
 use crate::controller::{Changing, Controller};
 use crate::dynamic::repeats::{Look, Repeat};
@@ -62,7 +62,7 @@ pub(super) enum Job {
     Read(Read),
 }
 
-/// What is read of zones behind that.
+/// What is read of zones behind that: their histories, how they stand, and why they answer so.
 pub(super) enum Read {
     /// Versions of a zone.
     History(Of, NameBuf),
@@ -137,8 +137,9 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
                     inbox.tell(Event::Undo(of, controller.undo_for_api(of.ask, seat, &zone, serial)));
                 }
                 Some(Read::Why(of, question, key)) => {
-                    let text = json(&controller.why(&question, |zone| key.may_see(zone)));
-                    inbox.tell(Event::Told(of, Ok(frames(of.ask, &text))));
+                    let why = controller.why(&question, |zone| key.may_see(zone));
+                    let told = bounded(json(&why)).map(|text| frames(of.ask, &text));
+                    inbox.tell(Event::Told(of, told));
                 }
                 Some(Read::Stand(of, zone, is_all)) => {
                     let told = controller.stand_for_api(&zone, is_all).map(|text| frames(of.ask, &text));

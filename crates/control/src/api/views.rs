@@ -9,7 +9,9 @@ use wire::{Name, NameBuf};
 use super::reading::frame;
 use super::words::NO_ZONE;
 use crate::answer::{asked, cache_entries, cache_stats, of_threads, servers_of, zone_line};
-use crate::command::{CacheEntry, CacheStats, CatalogLine, Count, ResolverStatus, ServerLine, StoreLine};
+use crate::command::{
+    CacheEntry, CacheStats, CatalogLine, Count, ResolverStatus, ServerLine, StoreLine, ZoneLine,
+};
 use crate::controller::Controller;
 use crate::locks;
 
@@ -81,20 +83,28 @@ impl Controller {
                 json(&Known { name: name.to_string(), entries, servers })
             }
         };
-        if text.len() > TEXT_OCTETS_MAX { Err(TOO_LONG) } else { Ok(text) }
+        bounded(text)
     }
 
-    /// How a zone stands: without what names files, databases and clients, unless that is wanted. Waits for the thread that transfers zones, some seconds at the most.
+    /// How a zone stands: without what names files, databases, keys and other servers, unless that is wanted. Waits for the thread that transfers zones, some seconds at the most.
     pub(super) fn stand_for_api(&self, zone: &Name, is_all: bool) -> Result<Vec<u8>, NotTold> {
-        let mut line = zone_line(self, zone).map_err(|_| (404, NO_ZONE))?;
-        if !is_all {
-            line.source.clear();
-            (line.problems, line.findings, line.store) = (Vec::new(), Vec::new(), Vec::new());
-            (line.transfers, line.notices) = (None, Vec::new());
-        }
-        let text = json(&line);
-        if text.len() > TEXT_OCTETS_MAX { Err(TOO_LONG) } else { Ok(text) }
+        let line = zone_line(self, zone).map_err(|_| (404, NO_ZONE))?;
+        bounded(json(&if is_all { line } else { of_itself(line) }))
     }
+}
+
+/// What of a zone is its own: state, records and changes.
+fn of_itself(line: ZoneLine) -> ZoneLine {
+    let ZoneLine { zone, state, serial, records, names, signed, expires, expired, .. } = line;
+    let ZoneLine { errors, warnings, changes, frozen, secondary, .. } = line;
+    let own =
+        ZoneLine { zone, state, serial, records, names, signed, expires, expired, ..ZoneLine::default() };
+    ZoneLine { errors, warnings, changes, frozen, secondary, ..own }
+}
+
+/// A text that is not too long to be told.
+pub(super) fn bounded(text: Vec<u8>) -> Result<Vec<u8>, NotTold> {
+    if text.len() > TEXT_OCTETS_MAX { Err(TOO_LONG) } else { Ok(text) }
 }
 
 pub(super) fn json(told: &impl Serialize) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! Catalogs in words, for operators.
 
+use std::time::Duration;
 use transfer::catalog_zone::{CatalogNumber, Claim, Clash, Counts};
 use wire::Name;
 
@@ -43,6 +44,9 @@ pub(super) fn waits_text(name: &Name, counts: &Counts, held: u32) -> String {
         zones.join(", "),
     )
 }
+
+/// How long who asks what is wrong waits for who keeps something.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Controller {
     /// A line about members that are not served as their catalog says.
@@ -124,12 +128,14 @@ impl Controller {
         all.into_iter().filter_map(line).collect()
     }
 
-    /// What is wrong with catalogs, as lines.
+    /// What is wrong with catalogs, as lines; what was, where somebody has the lock for long: it is held while what is kept of them is brought to the disk.
     pub(crate) fn catalog_problems(&self) -> Vec<String> {
         if !self.catalogs.is_any.load(std::sync::atomic::Ordering::Relaxed) {
             return Vec::new();
         }
-        let state = self.catalogs.state.lock();
+        let Some(state) = self.catalogs.state.lock_within(PATIENCE) else {
+            return self.catalogs.problems.lock().clone();
+        };
         let mut lines: Vec<String> = state.problem.iter().cloned().collect();
         for (name, about) in &state.about {
             if let Some(why) = &about.broken {
@@ -141,6 +147,7 @@ impl Controller {
             }
         }
         lines.sort();
+        self.catalogs.problems.lock().clone_from(&lines);
         lines
     }
 }

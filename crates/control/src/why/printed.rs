@@ -1,14 +1,14 @@
 //! A response as people read it, and what its records say of proofs and signatures.
 
 use wire::header::{self, HEADER_OCTETS, u16_at};
-use wire::iana::rtype;
+use wire::iana::{rcode, rtype};
 use wire::message::Message;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::Section;
 use wire::{Name, NameBuf};
 
 use super::walk::End;
-use super::{Step, step};
+use super::{Question, Step, step};
 use crate::answer::rcode_name;
 use crate::command::Response;
 use crate::text::Seconds;
@@ -30,6 +30,7 @@ pub(super) struct Printed {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Record {
+    section: Section,
     owner: NameBuf,
     rtype: u16,
     rdata: Vec<u8>,
@@ -70,8 +71,9 @@ impl Printed {
             if lines.len() < LINES_MAX {
                 lines.push(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
-            let record = Record { owner: owner.to_owned(), rtype: record.view.rtype, rdata: rdata.to_vec() };
-            printed.records.push(record);
+            let (section, rtype) = (record.section, record.view.rtype);
+            let (owner, rdata) = (owner.to_lowercase(), rdata.to_vec());
+            printed.records.push(Record { section, owner, rtype, rdata });
         }
         printed.response.status = rcode_name(usize::from(printed.rcode));
         let names = [(header::AA, "AA"), (header::TC, "TC"), (header::RD, "RD"), (header::RA, "RA")];
@@ -81,12 +83,54 @@ impl Printed {
         Some(printed)
     }
 
-    /// What proves a denial.
-    pub(super) fn proofs(&self, end: End, dnssec_ok: bool) -> Vec<Step> {
+    /// The name asked for, and those that aliases lead to, in lower case.
+    pub(super) fn names(&self, question: &Question) -> Vec<NameBuf> {
+        let mut names = vec![question.name.to_lowercase()];
+        if matches!(question.rtype, rtype::CNAME | rtype::ANY | rtype::RRSIG) {
+            return names;
+        }
+        let answer = self.records.iter().filter(|record| record.section == Section::Answer);
+        for record in answer.filter(|record| record.rtype == rtype::CNAME) {
+            // Behind one that led back the chain has ended.
+            let target = Name::split_from(&record.rdata).map(|(target, _)| target.to_lowercase());
+            if let Ok(target) = target
+                && names.last().is_some_and(|last| **last == *record.owner)
+            {
+                names.push(target);
+            }
+        }
+        names
+    }
+
+    /// Whether the last name of a chain was looked up: there is something of it, or it is said that there is not.
+    pub(super) fn goes_to(&self, name: &Name) -> bool {
+        self.rcode != rcode::NOERROR
+            || [rtype::SOA, rtype::NS].iter().any(|of| self.has_authority(*of))
+            || self.is_truncated
+            || self.records.iter().any(|record| record.is_answer() && *record.owner == *name)
+    }
+
+    /// Whether the authority section has records of a type.
+    pub(super) fn has_authority(&self, of: u16) -> bool {
+        self.records.iter().any(|record| record.section == Section::Authority && record.rtype == of)
+    }
+
+    /// Whether there is what was asked for, at the last name.
+    pub(super) fn has_data(&self, question: &Question) -> bool {
+        let names = self.names(question);
+        let is_any = matches!(question.rtype, rtype::ANY | rtype::RRSIG);
+        let fits = |record: &Record| {
+            let is_it = names.last().is_some_and(|last| **last == *record.owner);
+            record.is_answer() && (is_any || is_it && record.rtype == question.rtype)
+        };
+        self.records.iter().any(fits)
+    }
+
+    /// What proves a denial. `is_signed`: the zone is, and that is asked for.
+    pub(super) fn proofs(&self, end: End, is_signed: bool) -> Vec<Step> {
         let mut steps: Vec<Step> = self.records.iter().filter_map(Record::proof).collect();
-        let is_signed = self.records.iter().any(|record| record.rtype == rtype::RRSIG);
         let is_denial = matches!(end, End::NoData | End::NameError);
-        if steps.is_empty() && is_denial && dnssec_ok && is_signed && !self.is_truncated {
+        if steps.is_empty() && is_denial && is_signed && !self.is_truncated {
             steps.push(step("proof", "nothing proves it: validators say bogus".to_owned()));
         }
         steps
@@ -99,6 +143,10 @@ impl Printed {
 }
 
 impl Record {
+    fn is_answer(&self) -> bool {
+        self.section == Section::Answer
+    }
+
     fn proof(&self) -> Option<Step> {
         let words = match self.rtype {
             rtype::NSEC => {

@@ -5,7 +5,7 @@ const PARENT: &str = "@ 300 SOA ns host 7 2 3 4 60\n@ 300 NS ns\nns 60 A 192.0.2
     alias 60 CNAME www\nfar 60 CNAME www.other.\nloop 60 CNAME pool\npool 60 CNAME loop\naway 60 CNAME x.elsewhere.\n\
     old 60 DNAME new\nx.new 60 A 192.0.2.3\n*.wild 60 A 192.0.2.4\n*.wild 60 MX 1 mail.wild\nlong 60 DNAME \
     aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n\
-    a.b.c 60 A 192.0.2.5\ncut 60 NS ns.cut\nns.cut 60 A 192.0.2.6\nsafe 60 NS ns.cut\nsafe 60 DS 1 13 2 0000000000000000000000000000000000000000000000000000000000000000\n\
+    a.b.c 60 A 192.0.2.5\nd 60 DNAME a.d\ndeep 60 CNAME none.child\nds 60 CNAME w.other.\nsub 60 CNAME none.other.\ncut 60 NS ns.cut\nns.cut 60 A 192.0.2.6\nsafe 60 NS ns.cut\nsafe 60 DS 1 13 2 0000000000000000000000000000000000000000000000000000000000000000\n\
     child 60 NS ns.child\nns.child 60 A 192.0.2.7\nbig 60 TXT \"";
 
 fn catalog() -> zone::Catalog {
@@ -134,6 +134,12 @@ fn what_is_said_fits_what_is_sent() {
         "child.x.",
         "w.child.x.",
         "none.child.x.",
+        "d.x.",
+        "b.d.x.",
+        "a.a.d.x.",
+        "deep.x.",
+        "ds.x.",
+        "sub.x.",
         "long.x.",
         "a.long.x.",
         "other.",
@@ -169,12 +175,15 @@ fn what_is_said_fits_what_is_sent() {
     // It can fail.
     let question =
         Question { name: "www.x.".parse().unwrap(), rtype: rtype::A, is_tcp: false, dnssec_ok: false };
-    let octets = reader.with(|view| respond(view, &Server::default(), &question).0);
+    let mut responder = Responder::new();
+    let octets = reader.with(|view| respond(&mut responder, view, &Server::default(), &question).0);
     let mut printed = Printed::of(&octets).unwrap();
-    let fits = |end: End, printed: &Printed| end.fits(printed);
-    assert!(fits(End::Answer, &printed) && fits(End::NoData, &printed));
-    assert!(!fits(End::NameError, &printed) && !fits(End::Referral, &printed));
-    printed.response.answer.clear();
+    let fits = |end: End, printed: &Printed| end.fits(printed, &question);
+    assert!(fits(End::Answer, &printed));
+    assert!(
+        [End::NoData, End::NameError, End::Referral, End::NotOurs].iter().all(|end| !fits(*end, &printed))
+    );
+    printed.rcode = rcode::NXDOMAIN;
     assert!(!fits(End::Answer, &printed));
 }
 
@@ -188,6 +197,22 @@ fn zones_of_others_end_it() {
         why.steps[2..].to_vec()
     };
     assert_eq!(other("www.other."), other("www.nowhere."));
+    // Nor by where an alias leads: to a zone of others, or to none.
+    let ends = |name: &str, of: u16| {
+        let why = ask(name, of, x);
+        assert!(why.response.is_none(), "{name}: {why:?}");
+        why.steps[3..]
+            .iter()
+            .map(|step| step.words.replace("w.other.", "T").replace("x.elsewhere.", "T"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ends("ds.x.", rtype::DS)[1..], ends("away.x.", rtype::DS)[1..]);
+    assert_eq!(ends("ds.x.", rtype::A)[1..], ends("away.x.", rtype::A)[1..]);
+    // DS is asked above, whether there is a zone below or not.
+    let above = ask("child.x.", rtype::DS, x);
+    assert!(
+        above.response.is_some() && !above.steps.iter().any(|step| step.words.contains("zone above to say"))
+    );
     assert_eq!(other("www.other."), [step("scope", OUTSIDE.to_owned())]);
     // As far as the zone that may be seen goes, and no further.
     let far = other("far.x.");
@@ -195,6 +220,38 @@ fn zones_of_others_end_it() {
     assert!(far.iter().any(|step| step.words == "CNAME to www.other."));
     assert!(!far.iter().any(|step| step.words.contains("serial 1")));
     assert!(ask("www.x.", rtype::A, x).response.is_some());
+}
+
+/// Where answers end at the border of a zone, and where DNAME records lead to longer and longer names.
+#[test]
+fn chains_end_where_answers_do() {
+    let style = Style::WITHIN_ZONE;
+    let within = |name: &str| {
+        let question =
+            Question { name: name.parse().unwrap(), rtype: rtype::A, is_tcp: false, dnssec_ok: false };
+        let server = Server { style, ..Server::default() };
+        catalog().reader().with(|view| why(view, server, &question, |_| true))
+    };
+    for name in ["deep.x.", "far.x."] {
+        let why = within(name);
+        assert!(
+            why.is_well() && why.steps.last().is_some_and(|step| step.words.contains("aliases-across-zones")),
+            "{why:#?}"
+        );
+    }
+    let grown = told("b.d.x.", rtype::A);
+    assert!(grown.len() < 8 && !grown.iter().any(|step| step.starts_with("fault")), "{grown:#?}");
+    // A client that asks over UDP has no room for the whole chain.
+    let names: String = (0..14)
+        .map(|number| format!("{}{number} 60 CNAME {}{}\n", "c".repeat(60), "c".repeat(60), number + 1))
+        .collect();
+    let text = format!("@ 300 SOA ns host 7 2 3 4 60\n@ 300 NS ns\n{names}");
+    let catalog = inspect::catalog(&[("x.", &text)]).unwrap();
+    let name = format!("{}0.x.", "c".repeat(60));
+    let question = Question { name: name.parse().unwrap(), rtype: rtype::A, is_tcp: false, dnssec_ok: false };
+    let server = Server { udp_payload_octets: 512, ..Server::default() };
+    let why = catalog.reader().with(|view| why(view, server, &question, |_| true));
+    assert!(why.is_well() && why.steps.iter().any(|step| step.about == "room"), "{why:#?}");
 }
 
 #[test]

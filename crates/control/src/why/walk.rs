@@ -1,11 +1,12 @@
-//! The way of a question through the zones in words: the lookups that the answer is made by (`auth`, RFC 1034 4.3.2), once more.
+//! The way of a question through the zones in words: the lookups that the answer is made by (`auth`, RFC 1034 4.3.2), once more, for each name that the response has come by.
 
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
 use wire::{Name, NameBuf, SortKey};
-use zone::catalog::Absence;
+use zone::catalog::{Absence, Hit, SlotNumber, Version};
 use zone::{CatalogView, Flags, Match, MatchKind, Node, ZoneView};
 
+use super::printed::Printed;
 use super::{Question, Step, step};
 use crate::text::count as counted;
 
@@ -30,12 +31,15 @@ pub(super) enum End {
     Damaged,
 }
 
-/// The whole way: each step with how many zones had been found before it.
+/// The whole way.
 pub(super) struct Walked {
-    pub(super) steps: Vec<(Step, usize)>,
-    /// Apexes, in their order.
-    pub(super) zones: Vec<NameBuf>,
-    pub(super) end: End,
+    pub(super) steps: Vec<Step>,
+    /// `None`: with a name whose zone the asker may not see, or that is in none.
+    pub(super) end: Option<End>,
+    /// Whether aliases were found as the response has them.
+    pub(super) is_as_sent: bool,
+    /// Whether the last zone is signed.
+    pub(super) is_signed: bool,
 }
 
 /// Where it goes from a name.
@@ -44,86 +48,149 @@ enum Next {
     Follow(NameBuf),
 }
 
-/// Walks. `is_within_zone`: aliases into other zones are not followed.
-pub(super) fn walk(view: &CatalogView<'_>, question: &Question, is_within_zone: bool) -> Walked {
-    let mut way = Way { view, rtype: question.rtype, steps: Vec::new(), zones: Vec::new() };
-    let mut name = question.name.to_lowercase();
-    let mut before: Vec<NameBuf> = Vec::new();
-    let end = loop {
-        let zone = match way.zone(&name, before.is_empty()) {
-            Ok(zone) => zone,
-            Err(end) => break end,
+/// The zone to look in, as answers have it: the nearest, but for DS at an apex the one above (RFC 4035 3.1.4.1), and none that is a copy for a resolver.
+fn nearest<'c>(view: &CatalogView<'c>, name: &Name, of: u16) -> Option<Hit<'c>> {
+    let (key, labels) = (SortKey::of(name), name.label_count());
+    let mut hit = view.find(&key, usize::MAX);
+    if of == rtype::DS && labels > 0 && usize::from(hit.found.labels) == labels {
+        let above = view.find(&key, labels - 1);
+        hit = if above.found.is_nothing() { hit } else { above };
+    }
+    while view.group_of(hit.found.version().slot).is_mirror() {
+        hit = view.find(&key, usize::from(hit.found.labels).checked_sub(1)?);
+    }
+    (!hit.found.is_nothing()).then_some(hit)
+}
+
+/// Which zones names are in, and which versions of them.
+pub(super) fn versions(view: &CatalogView<'_>, names: &[NameBuf], of: u16) -> Vec<Option<Version>> {
+    names.iter().map(|name| nearest(view, name, of).map(|hit| hit.found.version())).collect()
+}
+
+/// Walks from name to name, as the response has them: the one asked for, and where its aliases lead. `is_within_zone`: aliases into other zones are not followed.
+pub(super) fn walk(
+    view: &CatalogView<'_>,
+    question: &Question,
+    (names, printed): (&[NameBuf], Option<&Printed>),
+    is_within_zone: bool,
+    may_see: &dyn Fn(&Name) -> bool,
+) -> Walked {
+    let steps = Vec::new();
+    let mut way =
+        Way { view, rtype: question.rtype, may_see, steps, is_as_sent: true, is_signed: false, slot: None };
+    let last = names.len().saturating_sub(1);
+    let mut end = Some(End::Damaged);
+    for (at, name) in names.iter().enumerate() {
+        let hit = nearest(view, name, question.rtype);
+        let is_seen = match &hit {
+            Some(hit) => may_see(&ancestor(name, usize::from(hit.found.labels))),
+            None => may_see(Name::root()),
         };
-        let target = match way.down(&zone, &name) {
-            Next::End(end) => break end,
-            Next::Follow(target) => target,
-        };
-        before.push(name);
-        if before.iter().any(|before| **before == *target) {
-            way.say("alias", format!("{target} was there before: the chain ends"));
-            break End::Alias;
+        if !is_seen {
+            end = None;
+            break;
         }
-        if before.len() >= CHAIN_MAX {
-            way.say("alias", format!("the chain ends after {CHAIN_MAX} names"));
-            break End::Alias;
-        }
-        if is_within_zone && !target.is_at_or_below(zone.apex()) {
-            way.say(
-                "alias",
-                format!("{target} is in another zone, which is not looked into: `minimal` aliases"),
-            );
-            break End::Alias;
-        }
-        name = target;
-    };
-    Walked { steps: way.steps, zones: way.zones, end }
+        let is_new = !names[..at].iter().any(|before| **before == **name);
+        let is_looked_up =
+            at == 0 || at < last || is_new && printed.is_some_and(|printed| printed.goes_to(name));
+        end = Some(if is_looked_up {
+            way.look_up(hit, name, names.get(at + 1))
+        } else {
+            way.not_followed(hit, &names[..at], name, is_within_zone)
+        });
+    }
+    Walked { steps: way.steps, end, is_as_sent: way.is_as_sent, is_signed: way.is_signed }
 }
 
 struct Way<'v, 'c> {
     view: &'v CatalogView<'c>,
     rtype: u16,
-    steps: Vec<(Step, usize)>,
-    zones: Vec<NameBuf>,
+    may_see: &'v dyn Fn(&Name) -> bool,
+    steps: Vec<Step>,
+    is_as_sent: bool,
+    is_signed: bool,
+    /// Of the zone that was looked in last.
+    slot: Option<SlotNumber>,
 }
 
 impl<'c> Way<'_, 'c> {
-    /// Says a step; it is of the zone that was found last.
     fn say(&mut self, about: &'static str, words: String) {
-        self.steps.push((step(about, words), self.zones.len().saturating_sub(1)));
+        self.steps.push(step(about, words));
     }
 
-    /// The zone to look in: the nearest, but for DS at an apex the one above (RFC 4035 3.1.4.1).
-    fn zone(&mut self, name: &Name, is_first: bool) -> Result<ZoneView<'c>, End> {
-        let (key, labels) = (SortKey::of(name), name.label_count());
-        let mut hit = self.view.find(&key, usize::MAX);
-        let is_apex = !hit.found.is_nothing() && usize::from(hit.found.labels) == labels;
-        if self.rtype == rtype::DS && labels > 0 && is_apex {
-            let above = self.view.find(&key, labels - 1);
-            if !above.found.is_nothing() {
-                self.say("zone", format!("DS of {name} is for the zone above to say"));
-                hit = above;
-            }
-        }
-        if !hit.found.is_nothing() {
-            self.zones.push(ancestor(name, usize::from(hit.found.labels)));
-        }
-        if let Some(zone) = hit.zone() {
-            self.say("zone", format!("the nearest zone is {}, serial {}", zone.apex(), zone.row().serial));
-            return Ok(zone);
-        }
-        let apex = ancestor(name, usize::from(hit.found.labels));
-        let (words, end) = match hit.absence().filter(|_| !hit.found.is_nothing()) {
-            Some(Absence::Expired) => {
-                (format!("zone {apex} has expired: SERVFAIL (extended error 24)"), End::Absent)
-            }
-            Some(Absence::NotLoaded) => {
-                (format!("zone {apex} has no data: SERVFAIL (extended error 14)"), End::Absent)
-            }
-            None if is_first => (format!("no zone here is at or above {name}: REFUSED"), End::NotOurs),
-            None => (format!("no zone here is at or above {name}: the chain ends"), End::Alias),
+    /// Looks a name up, from which an alias leads to the next one, if there is one.
+    fn look_up(&mut self, hit: Option<Hit<'c>>, name: &Name, next: Option<&NameBuf>) -> End {
+        let zone = match self.zone(hit, name) {
+            Ok(zone) => zone,
+            Err(end) => return end,
         };
-        self.say("zone", words);
-        Err(if is_first { end } else { End::Alias })
+        match (self.down(&zone, name), next) {
+            (Next::Follow(target), Some(next)) => {
+                self.is_as_sent &= *target == **next;
+                End::Alias
+            }
+            (Next::End(end), None) => end,
+            // The alias has no room, or leads to longer and longer names (RFC 6672 2.2): the response ends with what is before it.
+            (Next::Follow(_), None) => End::Alias,
+            (Next::End(end), Some(_)) => {
+                self.is_as_sent = false;
+                end
+            }
+        }
+    }
+
+    /// Says why the last alias is not followed. `before`: the names until then.
+    fn not_followed(
+        &mut self,
+        hit: Option<Hit<'c>>,
+        before: &[NameBuf],
+        name: &Name,
+        is_within_zone: bool,
+    ) -> End {
+        let words = match hit {
+            None => format!("no zone here is at or above {name}: the chain ends"),
+            Some(_) if before.iter().any(|before| **before == *name) => {
+                format!("{name} was there before: the chain ends")
+            }
+            Some(_) if before.len() >= CHAIN_MAX => format!("the chain ends after {CHAIN_MAX} names"),
+            Some(hit) if is_within_zone && self.slot != Some(hit.found.version().slot) => {
+                format!(
+                    "{name} is in another zone, into which answers do not go: `aliases-across-zones` in [server]"
+                )
+            }
+            Some(hit) if hit.zone().is_none() => {
+                let apex = ancestor(name, usize::from(hit.found.labels));
+                format!("zone {apex} has no data now: the chain ends")
+            }
+            Some(_) => format!("the chain ends with {name}: there is no room for more proofs"),
+        };
+        self.say("alias", words);
+        End::Alias
+    }
+
+    fn zone(&mut self, hit: Option<Hit<'c>>, name: &Name) -> Result<ZoneView<'c>, End> {
+        let Some(hit) = hit else {
+            self.say("zone", format!("no zone here is at or above {name}: REFUSED"));
+            return Err(End::NotOurs);
+        };
+        self.slot = Some(hit.found.version().slot);
+        let apex = ancestor(name, usize::from(hit.found.labels));
+        let own = self.view.find(&SortKey::of(name), usize::MAX).found;
+        let has_own = !own.is_nothing() && usize::from(own.labels) == name.label_count();
+        if self.rtype == rtype::DS && has_own && *apex != *name && (self.may_see)(name) {
+            self.say("zone", format!("DS of {name} is for the zone above to say"));
+        }
+        let Some(zone) = hit.zone() else {
+            let (why, code) = match hit.absence() {
+                Some(Absence::Expired) => ("has expired", 24),
+                _ => ("has no data", 14),
+            };
+            self.say("zone", format!("zone {apex} {why}: SERVFAIL (extended error {code})"));
+            return Err(End::Absent);
+        };
+        self.is_signed = zone.is_signed();
+        self.say("zone", format!("the nearest zone is {}, serial {}", zone.apex(), zone.row().serial));
+        Ok(zone)
     }
 
     /// Down the zone, label by label, and on from where that ends.
@@ -136,7 +203,10 @@ impl<'c> Way<'_, 'c> {
         match found.kind {
             MatchKind::Cut if self.rtype == rtype::DS && found.labels == name.label_count() => {
                 self.say("walk", format!("{at} is a zone cut, of which the zone above has DS"));
-                self.of_type(&found.node, &at, rtype::DS).unwrap_or(Next::End(End::NoData))
+                self.of_type(&found.node).unwrap_or_else(|| {
+                    self.say("end", format!("{at} has no DS: no data"));
+                    Next::End(End::NoData)
+                })
             }
             MatchKind::Cut => self.referral(&found, &at),
             MatchKind::Dname => self.dname(zone, &found, &at, name),
@@ -220,7 +290,7 @@ impl<'c> Way<'_, 'c> {
             self.say("end", words.to_owned());
             return Next::End(if has_some { End::Answer } else { End::NoData });
         }
-        if let Some(next) = self.of_type(node, name, self.rtype) {
+        if let Some(next) = self.of_type(node) {
             return next;
         }
         if node.flags().has(Flags::CNAME) && !rtype::may_be_at_cname(self.rtype) {
@@ -232,16 +302,10 @@ impl<'c> Way<'_, 'c> {
         Next::End(End::NoData)
     }
 
-    fn of_type(&mut self, node: &Node<'c>, name: &Name, of: u16) -> Option<Next> {
-        let Some(set) = node.rrset(of) else {
-            if of == rtype::DS {
-                self.say("end", format!("{name} has no DS: no data"));
-                return Some(Next::End(End::NoData));
-            }
-            return None;
-        };
+    fn of_type(&mut self, node: &Node<'c>) -> Option<Next> {
+        let set = node.rrset(self.rtype)?;
         let records = counted(records(&set), "record");
-        self.say("end", format!("{}: {records}, TTL {}", rtype::Text(of), set.ttl()));
+        self.say("end", format!("{}: {records}, TTL {}", rtype::Text(self.rtype), set.ttl()));
         Some(Next::End(End::Answer))
     }
 }
