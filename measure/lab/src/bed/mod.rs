@@ -33,8 +33,9 @@ const UPSTREAMS: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 53, 2), Ipv4Addr::new(12
 const INTERNET: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 0), Ipv4Addr::new(127, 53, 0, 0)];
 /// Their port: resolvers follow glue, which has none.
 pub const DNS_PORT: u16 = 53;
-/// First port tried.
+/// First port tried in namespaces; on the loopback interface so many others, as two runs at a time would look at the same port and both find it free.
 const PORT: u16 = 5300;
+const PORTS: u32 = 16_384;
 
 /// What the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +99,11 @@ impl Bed {
             (None, true) => "nothing is received".to_owned(),
         };
         let (server_cores, load_cores) = (server_cores.to_vec(), load_cores.to_vec());
-        Ok(Bed { pair, _sysctls: sysctls, is_none, server_cores, load_cores, next: PORT, receiving, notes })
+        let next = match pair {
+            Some(_) => PORT,
+            None => PORT + (std::process::id() % PORTS) as u16,
+        };
+        Ok(Bed { pair, _sysctls: sysctls, is_none, server_cores, load_cores, next, receiving, notes })
     }
 
     /// `veth`, `loopback` or `none`.
