@@ -23,7 +23,7 @@ let oldTimer;
 // Counts asks: what an older one brings is dropped.
 let turn = 0;
 let pause = GONE;
-// What was told last: it, what was told before by the same process, lines of the log, and when that was by the browser's clock that is never set.
+// What was told last: it, what was told before by the same process, and lines of the log.
 let latest = null;
 
 function take(told) {
@@ -34,7 +34,6 @@ function take(told) {
     now: told,
     before: isSame ? latest.now : null,
     lines: [...kept, ...told.lines].slice(-LINES),
-    at: performance.now(),
   };
   // Of another process there may be more than its number says.
   return isSame || told.said === told.lines.length;

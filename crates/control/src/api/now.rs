@@ -5,7 +5,7 @@
 //!                                 `--> hour: eight counts of each of 360 spans       lines of the log behind those that were read -'
 //! ```
 //!
-//! A thread of its own, at the usual priority: it goes on while a disk hangs and while a reload is entered, so it takes no lock that is held for such. What is wrong is what `ctl status`
+//! A thread of its own, at the usual priority: it goes on while a disk hangs and while a reload is entered, so it waits 50 ms at the most for a lock that is held for such. What is wrong is what `ctl status`
 //! says of it, and since when this thread has seen it.
 
 mod hour;
