@@ -10,12 +10,14 @@
 
 #[doc(hidden)]
 pub mod fuzz;
+mod write;
 
 use std::fmt;
 
 use wire::name::NAME_OCTETS_MAX;
 use wire::{Name, NameBuf};
 
+pub use self::write::{Once, Unwritten, WRITE_OCTETS_MAX, WRITES_OCTETS_MAX, Write, Written};
 use crate::address::Address;
 use crate::schema::PowerDns;
 
@@ -143,6 +145,18 @@ pub enum Frame {
     Raise(NameBuf, u32),
     /// Server: its settings are others, so that what was refused may be served now.
     Again,
+    /// Server: a zone of the store is to be changed; records that go and come follow, and [`Frame::Commit`]: in one piece, as what is said in between is of no write.
+    Write(Write),
+    /// Server, after that: octets of records that go (`zone::change::Records`); records may be parted.
+    Going(Vec<u8>),
+    /// Server, after those: octets of records that come.
+    Coming(Vec<u8>),
+    /// Server, after those: that was all of the write.
+    Commit,
+    /// Feeder: a write is in the store.
+    Written(Written),
+    /// Feeder: the write of this number of a zone is not, or may not be, in the store, and why.
+    Unwritten(NameBuf, u32, Unwritten, String),
 }
 
 /// Octets that are no frame.
@@ -183,7 +197,17 @@ impl Frame {
                 put(out, *to);
                 from.iter().for_each(|version| put(out, *version));
             }
-            Frame::Roots(octets) | Frame::Message(octets) => out.extend_from_slice(octets),
+            Frame::Roots(octets) | Frame::Message(octets) | Frame::Going(octets) | Frame::Coming(octets) => {
+                out.extend_from_slice(octets);
+            }
+            Frame::Write(write) => write.write(out),
+            Frame::Written(written) => written.write(out),
+            Frame::Unwritten(zone, number, why, text) => {
+                out.extend_from_slice(zone.octets());
+                out.extend_from_slice(&number.to_be_bytes());
+                out.push(why.octet());
+                words(out, text);
+            }
             Frame::Served(zone, version) => {
                 out.extend_from_slice(zone.octets());
                 put(out, *version);
@@ -212,6 +236,7 @@ impl Frame {
             | Frame::Looked
             | Frame::Unconfined
             | Frame::Beat
+            | Frame::Commit
             | Frame::Again => {}
         }
         let rest = (out.len() - begin - HEAD_OCTETS) as u32;
@@ -269,6 +294,12 @@ impl Frame {
             Frame::Whole(_) => b'w',
             Frame::Left(_) => b'L',
             Frame::Raise(..) => b'R',
+            Frame::Write(_) => b'C',
+            Frame::Going(_) => b'-',
+            Frame::Coming(_) => b'+',
+            Frame::Commit => b'.',
+            Frame::Written(_) => b'S',
+            Frame::Unwritten(..) => b'U',
         }
     }
 
@@ -309,6 +340,15 @@ impl Frame {
             b'w' => Frame::Whole(rest.zone()?),
             b'L' => Frame::Left(rest.zone()?),
             b'R' => Frame::Raise(rest.zone()?, rest.number()?),
+            b'C' => Frame::Write(Write::read(&mut rest)?),
+            b'-' => Frame::Going(std::mem::take(&mut rest.0).to_vec()),
+            b'+' => Frame::Coming(std::mem::take(&mut rest.0).to_vec()),
+            b'.' => Frame::Commit,
+            b'S' => Frame::Written(Written::read(&mut rest)?),
+            b'U' => {
+                let (zone, number) = (rest.zone()?, rest.number()?);
+                Frame::Unwritten(zone, number, Unwritten::of(rest.octets::<1>()?[0])?, rest.words()?)
+            }
             _ => return None,
         };
         rest.0.is_empty().then_some(frame)

@@ -166,6 +166,11 @@ impl Follow {
         Ok(())
     }
 
+    /// Has a zone be looked at that has another version by what was written here, or than somebody thought who wrote.
+    pub(crate) fn written(&mut self, zone: NameBuf) {
+        self.note(zone);
+    }
+
     /// Has a zone be looked at.
     fn note(&mut self, name: NameBuf) {
         if !self.wanted.allows(&name) {

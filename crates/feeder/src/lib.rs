@@ -13,7 +13,7 @@
 //!
 //! * `process`: from the start to the end; `reach`: how a store is reached; `confine`: rights that are given up before, and `filter`: system calls.
 //! * `follow`: which zones are to be pushed, and what came of it; `push`: a zone from its rows; `message`: records as messages; `line`: what is said of them, many frames at a time; `misnamed`: zones that nobody knows by their names. They know no database, but [`store::source`].
-//! * `sqlite`: a file as such a source; `watch`: whether the file is the one that was opened. `powerdns`: PowerDNS's tables as one. `postgres`: a database of a server as such a source; `page`: what is read of many of its zones at once. `raise`: serials above what a server had, in either; `ended`: why no more records are handed over.
+//! * `sqlite`: a file as such a source; `watch`: whether the file is the one that was opened. `powerdns`: PowerDNS's tables as one. `postgres`: a database of a server as such a source; `page`: what is read of many of its zones at once. `raise`: serials above what a server had, and `write`: what it asks to be changed, in either; `ended`: why no more records are handed over.
 
 mod confine;
 mod ended;
@@ -31,6 +31,7 @@ mod raise;
 mod reach;
 mod sqlite;
 mod watch;
+mod write;
 
 pub use process::run;
 

@@ -9,7 +9,7 @@ use store::postgres::notices::Notices;
 use store::postgres::{Beat, Store, Target};
 use store::source::{BeginWhole, Each, EachChange, Found, Look, Moment, Next, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
-use store::{Fault, Version};
+use store::{Fault, NotCommitted, Version, Write, Wrote};
 
 use crate::ended::Ended;
 use crate::page::{Page, ROWS_MAX};
@@ -154,6 +154,10 @@ impl Source for Postgres {
 
     fn raise(&mut self, raises: &[Raise], _at: u64) -> Result<(), Fault> {
         self.store.raise(raises)
+    }
+
+    fn write(&mut self, writes: &[Write], _at: u64) -> Result<Vec<Wrote>, NotCommitted> {
+        self.store.write(writes)
     }
 }
 

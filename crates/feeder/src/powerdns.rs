@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use store::powerdns::{Audit, Client, Fault, Look as List, Mark, Rules, Seen, Tables, Unknown, mark};
 use store::source::{self, Found, Moment, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
+use store::{NotCommitted, Write, Wrote};
 use wire::NameBuf;
 
 use crate::reach::Beat;
@@ -322,6 +323,10 @@ impl<O: Opener> Source for PowerDns<O> {
 
     fn raise(&mut self, _raises: &[Raise], _at: u64) -> Result<(), store::Fault> {
         Err(store::Fault::Theirs)
+    }
+
+    fn write(&mut self, _writes: &[Write], _at: u64) -> Result<Vec<Wrote>, NotCommitted> {
+        Err(store::Fault::Theirs.into())
     }
 }
 

@@ -15,6 +15,7 @@ use crate::confine::{close_inherited, limit};
 use crate::filter::refuse;
 use crate::follow::{Follow, Over};
 use crate::reach::{Beat, Reach};
+use crate::write::{Came, Writes};
 use feed::frame::{Frame, ROOTS_OCTETS_MAX};
 use feed::pair::{Reader, SILENCE_MAX, Together, say};
 
@@ -91,6 +92,12 @@ fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// Milliseconds since 1970.
+fn millis() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// Why a store is not followed, as one line.
 fn words(fault: &Fault) -> String {
     match fault {
@@ -108,6 +115,8 @@ struct Feeder {
     beaten: Instant,
     /// Since when the store can be read, all of its list included.
     read_since: Option<Instant>,
+    /// Changes that the server asks for.
+    writes: Writes,
 }
 
 /// What was seen of a store.
@@ -125,7 +134,7 @@ struct Looked {
 impl Feeder {
     fn new(stream: UnixStream) -> io::Result<Feeder> {
         let reader = Arc::new(Mutex::new(Reader::new(stream.try_clone()?)));
-        Ok(Feeder { stream, reader, beaten: Instant::now(), read_since: None })
+        Ok(Feeder { stream, reader, beaten: Instant::now(), read_since: None, writes: Writes::default() })
     }
 
     /// The next frame of the server; waits for it, `wait` at the longest.
@@ -175,16 +184,27 @@ impl Feeder {
         Ok(())
     }
 
-    /// Says why nothing is read, and waits; what the server says meanwhile is of a push that nobody wants to know of any more.
+    /// Says why nothing is read, and waits; what the server says meanwhile is of a push that nobody wants to know of any more, or a change, which is declined.
     fn wait_away(&mut self, words: String, pause: &mut Duration) -> io::Result<()> {
         say(&self.stream, &[Frame::Away(words)])?;
         let until = Instant::now() + *pause;
         while Instant::now() < until {
-            self.next(until.saturating_duration_since(Instant::now()).min(BEAT))?;
+            self.decline()?;
+            if let Some(frame) = self.next(until.saturating_duration_since(Instant::now()).min(BEAT))? {
+                drop(self.writes.take(frame));
+            }
             self.beat()?;
         }
         *pause = (2 * *pause).min(PAUSES.1);
         Ok(())
+    }
+
+    /// Says of all changes that wait that nothing comes of them now.
+    fn decline(&mut self) -> io::Result<()> {
+        match &self.writes.decline()[..] {
+            [] => Ok(()),
+            frames => say(&self.stream, frames),
+        }
     }
 
     fn beat(&mut self) -> io::Result<()> {
@@ -214,7 +234,7 @@ impl Feeder {
             pushed?;
             let pauses = source.pauses();
             let wait = match () {
-                () if follow.is_busy() => Duration::ZERO,
+                () if follow.is_busy() || self.writes.are_due() => Duration::ZERO,
                 () if follow.is_raising() => pauses.0.min(HELD_WAIT),
                 () if looked.changed.elapsed() > QUIET => pauses.1.min(BEAT),
                 () => pauses.0.min(BEAT),
@@ -228,10 +248,11 @@ impl Feeder {
         let mut follow = Follow::new(wanted.clone());
         loop {
             self.beat()?;
+            self.decline()?;
             if source.is_another()? {
                 return Err(Over::IsAnother);
             }
-            match self.next(HELD_WAIT)? {
+            match self.next(HELD_WAIT)?.and_then(|frame| self.writes.take(frame)) {
                 Some(Frame::Held(zone, held)) => follow.hold(zone, held),
                 Some(Frame::Go) => return Ok(follow),
                 // Of a push before.
@@ -286,13 +307,29 @@ impl Feeder {
         let mut wait = if has_waited { Duration::ZERO } else { wait };
         for _ in 0..FRAMES_A_TURN {
             match self.next(wait)? {
-                Some(frame) => follow.answer(frame),
+                Some(frame) => {
+                    self.writes.take(frame).into_iter().for_each(|frame| follow.answer(frame));
+                }
                 None => break,
             }
             wait = Duration::ZERO;
         }
         let stream = &self.stream;
-        follow.raise(source, now(), &mut |frame| say(stream, &[frame]))
+        follow.raise(source, now(), &mut |frame| say(stream, &[frame]))?;
+        self.write(source, follow)
+    }
+
+    /// Changes what the server asks for, as far as one transaction goes.
+    fn write(&mut self, source: &mut dyn Source, follow: &mut Follow) -> Result<(), Over> {
+        if !self.writes.are_due() {
+            return Ok(());
+        }
+        let Came { frames, changed, fault } =
+            self.writes.turn(millis(), |writes| source.write(writes, now()));
+        // Before any of it is pushed.
+        say(&self.stream, &frames)?;
+        changed.into_iter().for_each(|zone| follow.written(zone));
+        fault.map_or(Ok(()), |fault| Err(fault.into()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use store::source::{BeginWhole, Each, EachChange, Found, Look, Moment, Pauses, Raise, Source};
 use store::sqlite::snapshot::Head;
-use store::{Access, Fault, Meta, Snapshot, Store, Version};
+use store::{Access, Fault, Meta, NotCommitted, Snapshot, Store, Version, Write, Wrote};
 
 use crate::ended::Ended;
 use crate::watch::Watch;
@@ -113,6 +113,10 @@ impl Source for Sqlite {
             writer.raise(zone, *above, &Meta { at, who: Some("zonda"), why: Some(&why) })?;
         }
         writer.commit()
+    }
+
+    fn write(&mut self, writes: &[Write], at: u64) -> Result<Vec<Wrote>, NotCommitted> {
+        self.store.write(writes, at)
     }
 }
 

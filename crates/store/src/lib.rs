@@ -6,7 +6,7 @@
 //! ```
 //!
 //! * [`row`]: a record as a row, which has one text only; [`version`]: what a version is; [`serial`]: which serial it gets; [`schema`]: numbers of the tables.
-//! * [`put`]: a zone in place of what is there; [`read`], [`trim`], [`open`]: what is said of reading, of dropping history, of opening.
+//! * [`put`]: a zone in place of what is there; [`alter`]: records that go and come; [`read`], [`trim`], [`open`]: what is said of reading, of dropping history, of opening.
 //! * [`sqlite`]: a store in a file; [`postgres`]: one of a server; [`database`]: either, by its address.
 //! * [`fault`]: what goes wrong, in words.
 //! * [`powerdns`]: the tables of another program, as they are.
@@ -14,6 +14,7 @@
 //! It knows no clock: the time of a version is an argument. Random numbers (marks, the identity) are the database's. Whether a zone can be served is
 //! not looked at here: who puts one in has checked it. The process that answers queries uses nothing of this crate: `zonda store` and the feeder do. Design: `docs/design/store.md`.
 
+pub mod alter;
 pub mod database;
 pub mod fault;
 pub mod open;
@@ -29,6 +30,7 @@ pub mod sqlite;
 pub mod trim;
 pub mod version;
 
+pub use alter::{NotCommitted, Once, Write, Wrote};
 pub use database::{Database, DatabaseWriter, Place};
 pub use fault::Fault;
 pub use open::Access;

@@ -16,6 +16,7 @@ use std::time::Duration;
 use wire::NameBuf;
 use zonefile::RecordBuf;
 
+use crate::alter::{NotCommitted, Write, Wrote};
 use crate::fault::Fault;
 use crate::read::What;
 use crate::sqlite::snapshot::Head;
@@ -61,6 +62,9 @@ pub trait Source {
 
     /// Makes a version of each of these zones, as it is, above a serial: of all or of none, so that they cost one flush. Who holds a zone is not waited for long. `at`: the time.
     fn raise(&mut self, raises: &[Raise], at: u64) -> Result<(), Fault>;
+
+    /// Changes zones, each once: all of them or none, so that they cost one flush. What came of each, in their order. Who holds a zone is not waited for long. `at`: the time.
+    fn write(&mut self, writes: &[Write], at: u64) -> Result<Vec<Wrote>, NotCommitted>;
 }
 
 /// A zone that is to have a version above a serial.

@@ -20,6 +20,8 @@ pub fn check_frames(octets: &[u8]) {
                 | Frame::Unfit(..)
                 | Frame::Without(..)
                 | Frame::Misnamed(..)
+                | Frame::Write(_)
+                | Frame::Unwritten(..)
         );
         assert!(again == frame || has_words, "{frame:?} is {again:?}");
     }

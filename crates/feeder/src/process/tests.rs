@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use store::source::{Moment, Next, Pauses, Raise};
 use store::sqlite::snapshot::Head;
-use store::{Kind, Version};
+use store::{Kind, NotCommitted, Version, Write, Wrote};
 use wire::NameBuf;
 
 use super::*;
@@ -62,6 +62,10 @@ impl Source for Noted {
             Some(_) => Err(Fault::Postgres { code: "55P03".into(), words: "a lock".into() }),
             None => Ok(()),
         }
+    }
+
+    fn write(&mut self, _writes: &[Write], _at: u64) -> Result<Vec<Wrote>, NotCommitted> {
+        Err(Fault::ReadOnly.into())
     }
 }
 

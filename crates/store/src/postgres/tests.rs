@@ -4,6 +4,7 @@ use super::*;
 use crate::read::What;
 use crate::{Access, Fault, Kind, Meta, Put, Version};
 
+mod alter;
 mod crossed;
 mod looks;
 mod moved;

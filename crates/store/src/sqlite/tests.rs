@@ -8,6 +8,7 @@ use crate::read::What;
 use crate::sqlite::Store;
 use crate::{Access, Fault, Kind, Meta, Put, Version};
 
+pub(crate) mod alter;
 mod long;
 mod moment;
 mod opened;

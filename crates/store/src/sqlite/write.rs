@@ -122,6 +122,15 @@ impl Writer<'_> {
         Ok(self.transaction.commit()?)
     }
 
+    pub(super) fn database(&self) -> &Connection {
+        &self.transaction
+    }
+
+    /// Has it be dropped, and not committed, if something has failed.
+    pub(super) fn failed_if(&mut self, has_failed: bool) {
+        self.has_failed |= has_failed;
+    }
+
     /// Closes what others have changed in a zone.
     fn close_others(&mut self, name: &str, at: u64) -> Result<(), Fault> {
         let savepoint = self.transaction.savepoint()?;
