@@ -16,7 +16,7 @@ use std::time::Instant;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
-pub(crate) use self::cache::{entries as cache_entries, stats as cache_stats};
+pub(crate) use self::cache::{entries as cache_entries, security as security_word, stats as cache_stats};
 pub(crate) use self::servers::servers_of;
 pub(crate) use self::stats::{Recursed, WAITING, of_threads, rcode_name, stats, types};
 use self::status::status;
@@ -143,7 +143,7 @@ fn carry_out(
         }
         Request::Why { name, rtype, tcp, dnssec } => {
             let question = question((name, rtype), *tcp, *dnssec)?;
-            let why = controller.why(&question, |_| true);
+            let why = controller.why(&question, |_| true, true);
             let is_well = why.is_well();
             reply(Reply::Why(why))?;
             return Ok(is_well);

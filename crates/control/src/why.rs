@@ -7,9 +7,12 @@
 //!              and whether what it finds and the response agree
 //! ```
 //!
+//! What no zone here has, and goes to a resolver, [`learned`] says: what its cache has, and whom it would ask.
+//!
 //! Nothing is counted where others see it, charged to a limit, or marked as used, and no worker has anything to do with it. Who may ask is not looked at: access lists, limits of rates
 //! and cookies are of clients, and nobody is one here. At the first name whose zone the asker may not see the steps end, in the same words whether there is a zone or not.
 
+mod learned;
 mod printed;
 mod walk;
 
@@ -38,6 +41,9 @@ pub(crate) struct Question {
     pub(crate) dnssec_ok: bool,
 }
 
+/// What a resolver has of a name that no zone here has, in steps.
+type Resolver<'r> = &'r dyn Fn(&Name) -> Vec<Step>;
+
 /// What is said where zones are for others: whether there are any is not.
 const OUTSIDE: &str = "goes on outside of the zones that you may see";
 /// How often it is looked again where zones change meanwhile.
@@ -46,20 +52,35 @@ const ATTEMPTS_MAX: usize = 4;
 const STEPS_MAX: usize = 128;
 
 impl Controller {
-    /// The way to the answer of a question, for who may see some zones.
-    pub(crate) fn why(&self, question: &Question, may_see: impl Fn(&Name) -> bool) -> Why {
+    /// The way to the answer of a question, for who may see some zones, and what others ask or not.
+    pub(crate) fn why(&self, question: &Question, may_see: impl Fn(&Name) -> bool, may_observe: bool) -> Why {
         let server = Server {
             access: Access::default().mirroring(true),
             cookies: None,
             demands_cookies: false,
             ..(*self.identity.current()).clone()
         };
-        self.catalog.reader().with(|view| why(view, server, question, may_see))
+        let resolver = |name: &Name| match &self.recursion {
+            None => Vec::new(),
+            Some(recursion) if may_observe => learned::steps(recursion, name, question.rtype),
+            Some(_) => {
+                let words =
+                    "what the resolver has of it is for keys with `observe`: it is what others have asked";
+                vec![step("resolver", words.to_owned())]
+            }
+        };
+        self.catalog.reader().with(|view| why(view, server, question, may_see, &resolver))
     }
 }
 
 /// The same from a catalog, whose zones may change meanwhile: the response is taken where the zones of all of its names were the same before and behind it.
-fn why(view: &CatalogView<'_>, server: Server, question: &Question, may_see: impl Fn(&Name) -> bool) -> Why {
+fn why(
+    view: &CatalogView<'_>,
+    server: Server,
+    question: &Question,
+    may_see: impl Fn(&Name) -> bool,
+    resolver: Resolver<'_>,
+) -> Why {
     let how = if question.is_tcp { "TCP" } else { "UDP" };
     let with_dnssec = if question.dnssec_ok { ", DO" } else { "" };
     let room = if question.is_tcp { String::new() } else { format!(", room for {PAYLOAD_OCTETS} octets") };
@@ -80,7 +101,7 @@ fn why(view: &CatalogView<'_>, server: Server, question: &Question, may_see: imp
         let walked = walk::walk(view, question, (&names, printed.as_ref()), is_within_zone, &may_see);
         let again = respond();
         if again == first && walk::versions(view, &names, question.rtype) == before {
-            return told(steps, walked, printed, (first.1, question));
+            return told(steps, walked, printed, (first.1.then_some(resolver), question));
         }
         first = again;
     }
@@ -93,16 +114,18 @@ fn told(
     mut steps: Vec<Step>,
     walked: Walked,
     printed: Option<Printed>,
-    (is_elsewhere, question): (bool, &Question),
+    (resolver, question): (Option<Resolver<'_>>, &Question),
 ) -> Why {
     steps.extend(walked.steps);
     let Some(end) = walked.end else {
         steps.push(step("scope", OUTSIDE.to_owned()));
         return Why { steps, response: None };
     };
-    if is_elsewhere {
+    if let Some(resolver) = resolver {
         let words = "goes to the resolver, for clients that may recurse; others get the response below";
         steps.push(step("resolver", words.to_owned()));
+        let names = printed.as_ref().map_or_else(Vec::new, |printed| printed.names(question));
+        steps.extend(names.last().into_iter().flat_map(|name| resolver(name)));
     }
     if let Some(response) = &printed {
         steps.extend(response.proofs(end, question.dnssec_ok && walked.is_signed));

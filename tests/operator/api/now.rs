@@ -211,6 +211,19 @@ fn the_resolver() {
         (&json!("f.test."), &json!("127.0.0.1:9")),
         "{known:#}"
     );
+    // Why a name of others is answered so: what is known of it, and then whom it would be asked of.
+    let (said, is_well) = fixture.told(&["why", "www.F.test"]);
+    let words = "resolver   the cache has no A of www.f.test.: the forwarders of f.test. would be asked (1 address known)";
+    assert!(is_well && said.contains(words), "{said}");
+    assert!(fixture.told(&["why", "localhost"]).0.contains("localhost. is a special name"));
+    // Nobody is there to answer.
+    let mut dig = std::process::Command::new("dig");
+    let port = fixture.server.address.port().to_string();
+    let output = dig.args(["@127.0.0.1", "-p", &port, "+rec", "www.f.test"]).output().expect("dig");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("SERVFAIL"), "{output:?}");
+    await_that("a failure that is kept", || {
+        fixture.told(&["why", "www.f.test"]).0.contains("asked for in vain")
+    });
 }
 
 /// The way to an answer, which is the one that clients get.

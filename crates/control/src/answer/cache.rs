@@ -150,7 +150,7 @@ fn line(name: &Name, subject: Subject, entry: &Entry<'_>, now: Moment) -> CacheE
     }
 }
 
-fn security(security: Security) -> &'static str {
+pub(crate) fn security(security: Security) -> &'static str {
     match security {
         Security::Unchecked => "unchecked",
         Security::Insecure => "insecure",
@@ -182,7 +182,12 @@ pub(super) fn explain(
         answer: all(outcome.answer.list()),
         authority: all(outcome.authority.list()),
         kept,
-        lines: recursion.said_here(&name, of_type).into_iter().chain(told.lines).collect(),
+        lines: recursion
+            .said_here(&name, of_type)
+            .map(|words| format!("{words}; what follows is what the DNS says"))
+            .into_iter()
+            .chain(told.lines)
+            .collect(),
     };
     let is_well = outcome.rcode != rcode::SERVFAIL;
     reply(Reply::Explanation(Box::new(explanation)))?;

@@ -16,7 +16,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use api::frame::{Ask, Asked, Fields, Kind, RowKind, Sets, Version};
+use api::frame::{Ask, Asked, Fields, Kind, RowKind, Sets, Verbs, Version};
 use api::tag::Condition;
 use journal::history::Listed;
 use wire::iana::rtype;
@@ -137,7 +137,8 @@ pub(super) fn start(owner: Weak<Controller>, inbox: Arc<Inbox>) -> io::Result<Wo
                     inbox.tell(Event::Undo(of, controller.undo_for_api(of.ask, seat, &zone, serial)));
                 }
                 Some(Read::Why(of, question, key)) => {
-                    let why = controller.why(&question, |zone| key.may_see(zone));
+                    let may_observe = key.verbs.has(Verbs::OBSERVE);
+                    let why = controller.why(&question, |zone| key.may_see(zone), may_observe);
                     let told = bounded(json(&why)).map(|text| frames(of.ask, &text));
                     inbox.tell(Event::Told(of, told));
                 }

@@ -66,11 +66,9 @@ impl Recursion {
         let (zone, kind, is_operators) = terms.policy.local.answers(name, rtype)?;
         let kind = format!("{kind:?}").to_lowercase();
         Some(match is_operators {
-            true => format!(
-                "clients get what [[local-zone]] {zone} ({kind}) says, and nobody is asked; what follows is what the DNS says"
-            ),
+            true => format!("clients get what [[local-zone]] {zone} ({kind}) says, and nobody is asked"),
             false => format!(
-                "{zone} is a special name: clients are answered from here, and nobody is asked (`not-special` lifts that); what follows is what the DNS says"
+                "{zone} is a special name: clients are answered from here, and nobody is asked (`not-special` lifts that)"
             ),
         })
     }

@@ -19,7 +19,7 @@ fn catalog() -> zone::Catalog {
 
 fn ask(name: &str, of: u16, may_see: impl Fn(&Name) -> bool) -> Why {
     let question = Question { name: name.parse().unwrap(), rtype: of, is_tcp: false, dnssec_ok: false };
-    catalog().reader().with(|view| why(view, Server::default(), &question, may_see))
+    catalog().reader().with(|view| why(view, Server::default(), &question, may_see, &|_| Vec::new()))
 }
 
 /// Words of all steps but those of the question, and the code.
@@ -167,7 +167,7 @@ fn what_is_said_fits_what_is_sent() {
     for (name, of) in names.iter().flat_map(|name| types.iter().map(move |of| (*name, *of))) {
         for (is_tcp, dnssec_ok) in [(false, false), (true, true)] {
             let question = Question { name: name.parse().unwrap(), rtype: of, is_tcp, dnssec_ok };
-            let why = reader.with(|view| why(view, Server::default(), &question, |_| true));
+            let why = reader.with(|view| why(view, Server::default(), &question, |_| true, &|_| Vec::new()));
             assert!(why.steps.iter().all(|step| step.about != "fault"), "{name} {of}: {why:#?}");
             assert!(why.response.is_some(), "{name} {of}: {why:#?}");
         }
@@ -230,7 +230,7 @@ fn chains_end_where_answers_do() {
         let question =
             Question { name: name.parse().unwrap(), rtype: rtype::A, is_tcp: false, dnssec_ok: false };
         let server = Server { style, ..Server::default() };
-        catalog().reader().with(|view| why(view, server, &question, |_| true))
+        catalog().reader().with(|view| why(view, server, &question, |_| true, &|_| Vec::new()))
     };
     for name in ["deep.x.", "far.x."] {
         let why = within(name);
@@ -250,7 +250,7 @@ fn chains_end_where_answers_do() {
     let name = format!("{}0.x.", "c".repeat(60));
     let question = Question { name: name.parse().unwrap(), rtype: rtype::A, is_tcp: false, dnssec_ok: false };
     let server = Server { udp_payload_octets: 512, ..Server::default() };
-    let why = catalog.reader().with(|view| why(view, server, &question, |_| true));
+    let why = catalog.reader().with(|view| why(view, server, &question, |_| true, &|_| Vec::new()));
     assert!(why.is_well() && why.steps.iter().any(|step| step.about == "room"), "{why:#?}");
 }
 
