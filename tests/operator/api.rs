@@ -18,6 +18,7 @@ mod revoked;
 mod search;
 mod secure;
 mod slow;
+mod stored;
 
 use std::fs;
 use std::net::SocketAddr;

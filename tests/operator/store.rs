@@ -10,7 +10,7 @@ mod edited;
 mod faults;
 mod followed;
 mod long;
-mod postgres;
+pub(crate) mod postgres;
 mod powerdns;
 mod restarted;
 mod served;

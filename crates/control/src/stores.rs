@@ -10,7 +10,7 @@
 //!
 //! * [`lines`], [`kept`], [`owned`], [`followed`]: what is kept on the disk; [`settle`]: after a start or other settings.
 //! * [`watch`]: the threads that have feeders run; [`session`]: one feeder, from its start to its end; [`opened`]: whose database it has; [`opening`]: what it is told first, [`readdress`]: and whether that is something else by now; [`tell`]: what it is told then; [`incoming`]: a push until it is whole.
-//! * [`turn`]: what has changed goes to the changer, [`outcome`]: what became of it; [`take`]: what comes as a whole is served, [`batch`]: many together; [`check`]: can it be? [`difference`]: what has changed in what came as a whole; [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
+//! * [`turn`]: what has changed goes to the changer, [`outcome`]: what became of it; [`writing`]: what is asked to be changed there; [`take`]: what comes as a whole is served, [`batch`]: many together; [`check`]: can it be? [`difference`]: what has changed in what came as a whole; [`leaving`]: what goes, or went back; [`losses`]: how much of that may; [`words`]: what operators see, [`shown`]: of others' words; [`beside`]: what lies where a feeder may write.
 //!
 //! Which zones are owned changes only while a change is under way (`Controller::change`). The design is in `docs/design/store.md`.
 
@@ -38,6 +38,7 @@ mod tell;
 mod turn;
 mod watch;
 mod words;
+mod writing;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +55,7 @@ use self::lines::{LinesFile, Place};
 use self::losses::{Lines, Losses};
 use self::owned::Owned;
 use self::tell::Tell;
+use self::writing::{Done, Writes};
 use crate::controller::Controller;
 use crate::packs::PackFolder;
 use crate::settings::StoreTerms;
@@ -62,6 +64,7 @@ use crate::sources::SourceId;
 pub(crate) use self::beside::warn_of_folders;
 pub(crate) use self::opening::unreadable;
 pub(crate) use self::words::StoreNumbers;
+pub(crate) use self::writing::{NotWritten, StoreWrite, WriteDone};
 pub use name::StoreName;
 
 /// Zones of which it is remembered why they are not served as a store has them; of more it is counted how many.
@@ -80,6 +83,8 @@ pub(crate) struct Stores {
     /// Whether what is stored is shown: before, it is not known which versions are served.
     is_loaded: AtomicBool,
     is_ending: AtomicBool,
+    /// Whether no changes are asked for, as another server takes over.
+    writing_rests: AtomicBool,
     /// Zones that others have since before this start, and that the log may have as they were.
     taken: Mutex<HashSet<NameBuf>>,
     /// Read by who serves what came.
@@ -155,6 +160,8 @@ struct About {
     served: u64,
     /// To its feeder, while there is one.
     tell: Option<Tell>,
+    /// Changes that it was asked for.
+    writes: Writes,
 }
 
 /// How it stands with a store.
@@ -185,6 +192,7 @@ impl Stores {
             owner: OnceLock::new(),
             is_loaded: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
+            writing_rests: AtomicBool::new(false),
             taken: Mutex::named("zones taken from stores", HashSet::new()),
             serving: RwLock::named("serving what stores have", ()),
             threads: Mutex::named("threads of stores", Vec::new()),
@@ -299,8 +307,9 @@ impl About {
         self.without.insert(zone, words.to_owned()).is_none_or(|before| before != words)
     }
 
-    /// A version of a zone is served: all is well with it.
-    fn served(&mut self, zone: &Name, serial: u32) {
+    /// A version of a zone is served: all is well with it. Who waits for that is returned.
+    #[must_use]
+    fn served(&mut self, zone: &Name, serial: u32) -> Option<Done> {
         let lower = zone.to_lowercase();
         self.refused.remove(&lower);
         self.refused_before.remove(&lower);
@@ -308,6 +317,7 @@ impl About {
         self.back.remove(&lower);
         self.last = Some((zone.to_owned(), serial, crate::expiry::now()));
         self.served += 1;
+        self.writes.served(&lower, serial)
     }
 
     /// Ends what is said to its feeder, if there is one, which ends that too.

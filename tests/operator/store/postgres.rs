@@ -2,7 +2,7 @@
 
 // One way to start a server of PostgreSQL, for the tests of the crate and for these.
 #[path = "../../../crates/store/src/postgres/tests/server.rs"]
-pub(super) mod server;
+pub(crate) mod server;
 
 use std::process::Command;
 

@@ -430,7 +430,16 @@ impl Session {
                 let done = AlterDone::new(move |result| inbox.tell(Event::Altered(of, result)));
                 let Some(controller) = around.owner.upgrade() else { return };
                 let keys = keys.number;
-                controller.dynamic.alter(Alter { zones, ask, repeat, key, keys, since, done });
+                controller.dynamic.alter(Alter {
+                    zones,
+                    ask,
+                    repeat,
+                    key,
+                    keys,
+                    since,
+                    is_single: false,
+                    done,
+                });
             }
         }
     }

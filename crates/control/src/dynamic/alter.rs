@@ -6,12 +6,13 @@
 //! ```
 //!
 //! Each has versions and records of the log of its own, which no group parts; all that wait in a turn are written together. Of a turn they have as much time as one zone
-//! has ([`ZONE_TIME`]), whoever asks: what is left waits for the next, in order. [`work`]: what one changes; [`together`]: what is kept of it. Design: `docs/design/api.md` 5.
+//! has ([`ZONE_TIME`]), whoever asks: what is left waits for the next, in order. [`work`]: what one changes; [`together`]: what is kept of it; [`store`]: of zones that stores have. Design: `docs/design/api.md` 5.
 
+mod store;
 mod together;
 mod work;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use super::repeats::Repeat;
 use super::rounds::ZONE_TIME;
 use crate::api::Key;
 
+pub(super) use store::Stored;
 pub(super) use together::Together;
 
 /// How long several zones wait for those of them that cannot be changed now: changes of each that come later wait behind them.
@@ -45,6 +47,8 @@ pub(crate) struct Alter {
     pub(crate) keys: u64,
     /// When it came.
     pub(crate) since: Instant,
+    /// Whether it is written into a store by itself, as others beside it were refused.
+    pub(crate) is_single: bool,
     /// Who is told what became of it.
     pub(crate) done: AlterDone,
 }
@@ -66,7 +70,7 @@ pub(crate) struct Outcome {
 }
 
 /// Why it is not done.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotAltered {
     /// This is said, of this zone, at this RRset.
     Said {
@@ -126,6 +130,8 @@ impl Alter {
 pub(super) struct Alters {
     /// Each with when it is looked at, if not at once.
     waiting: VecDeque<(Option<Instant>, Alter)>,
+    /// Zones whose stores are asked for a change.
+    in_stores: HashSet<NameBuf>,
 }
 
 impl Alters {
@@ -140,7 +146,8 @@ impl Alters {
 
     /// Whether something of a zone waits.
     pub(super) fn has(&self, zone: &Name) -> bool {
-        self.waiting.iter().flat_map(|(_, alter)| &*alter.zones).any(|own| **own == *zone)
+        let waits = |(_, alter): &(Option<Instant>, Alter)| alter.zones.iter().any(|own| **own == *zone);
+        self.in_stores.contains(zone) || self.waiting.iter().any(waits)
     }
 }
 
@@ -201,6 +208,9 @@ impl Changer {
     }
 
     fn alter(&mut self, alter: Alter) -> Turn {
+        if self.is_for_store(&alter) {
+            return self.alter_in_store(alter);
+        }
         let told = match self.work_out_alter(&alter) {
             Ok(parts) => {
                 self.keep_together(Together { parts, repeat: alter.repeat, done: alter.done });

@@ -134,6 +134,7 @@ impl Changer {
             let until = until.into_iter().chain(due.into_iter().flatten()).min();
             let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.end() };
             let worked = (!jobs.is_empty()).then(Instant::now);
+            self.take_stored();
             self.turn(jobs);
             self.prove();
             self.leave();

@@ -129,7 +129,10 @@ impl Changer {
 
     /// Tells once nothing of any zone waits for the disk. What is not begun yet is not waited for.
     pub(super) fn take_settle(&mut self, told: Told, until: Instant) {
-        let waits = |changer: &Changer| changer.zones.values().any(DynamicZone::is_waiting);
+        // What a store was asked for may be done as long as its feeder has not said.
+        let waits = |changer: &Changer| {
+            changer.zones.values().any(DynamicZone::is_waiting) || changer.controller.stores.are_writing()
+        };
         if waits(self) {
             self.commit();
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sync::Mutex;
 use wire::NameBuf;
 
-use super::alter::Alter;
+use super::alter::{Alter, Stored};
 use super::changer::{Changer, wall};
 use super::edit::EditJob;
 use super::incoming::{Incoming, Told};
@@ -23,6 +23,8 @@ pub(crate) struct Dynamic {
     pub(super) queue: Queue<Job>,
     /// Zones that are served no more as they had changed. Beside the queue, as there is always room.
     leaving: Mutex<Vec<Leaving>>,
+    /// What became of changes that stores were asked for, likewise: as many as the API lets in.
+    pub(super) stored: Mutex<Vec<Stored>>,
     is_running: AtomicBool,
     /// See [`Dynamic::hold`].
     pub(super) is_held: AtomicBool,
@@ -50,12 +52,14 @@ impl Dynamic {
     pub(crate) fn new() -> Dynamic {
         let (is_running, is_held, is_open) = <[AtomicBool; 3]>::default().into();
         let leaving = Mutex::named("zones that go", Vec::new());
+        let stored = Mutex::named("changes in stores", Vec::new());
         let thread = Mutex::named("changer", None);
         let [from_images, changed] = <[AtomicUsize; 2]>::default();
         let [changed_octets, rested, checkpoints, checkpoint_octets] = <[AtomicU64; 4]>::default();
         Dynamic {
             queue: Queue::new(),
             leaving,
+            stored,
             is_running,
             is_held,
             is_open,

@@ -57,6 +57,7 @@ pub(crate) use handle::Dynamic;
 pub(crate) use history::Historian;
 pub(crate) use imaged::verify_images;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
+pub(crate) use once::{Once, WhyNot};
 pub(crate) use prover::Proof;
 pub(crate) use queue::Queue;
 pub(crate) use recover::{has_log, journal_of, start};

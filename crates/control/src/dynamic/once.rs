@@ -17,7 +17,7 @@ impl<E: WhyNot, T> Once<E, T> {
         Once(Some(Box::new(tell)))
     }
 
-    pub(super) fn tell(mut self, result: Result<T, E>) {
+    pub(crate) fn tell(mut self, result: Result<T, E>) {
         if let Some(tell) = self.0.take() {
             tell(result);
         }

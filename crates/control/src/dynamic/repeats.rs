@@ -61,6 +61,17 @@ impl Repeat {
         Repeat { key, name, request }
     }
 
+    /// By which a database knows it: a hash of both its keys, and that of what is asked for.
+    pub(super) fn once(&self) -> [[u8; ASKED_HASH_OCTETS]; 2] {
+        let mut hash = Sha256::new();
+        hash.update(PURPOSE);
+        hash.update(self.key);
+        hash.update(self.name);
+        let mut name = Hash::default();
+        name.copy_from_slice(&hash.finalize()[..ASKED_HASH_OCTETS]);
+        [name, self.request]
+    }
+
     fn id(&self) -> Id {
         (self.key, self.name)
     }

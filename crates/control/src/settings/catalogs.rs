@@ -227,11 +227,13 @@ impl Settings {
         faults.map(|(at, _)| ("templates", Some(at), text())).collect()
     }
 
-    /// Whether a template is for zones that come from others: all are but that of zones that are made over the API, unless others name it too.
+    /// Whether a template is for zones that come from others: all are but those of zones that are made over the API, or of stores that it may write, unless others name them too.
     fn is_for_others(&self, template: &str) -> bool {
         let of_catalog = self.catalogs.iter().flat_map(|(_, catalog)| catalog.templates.texts());
-        let of_store = self.stores.iter().map(|(_, store)| &*store.template);
-        *self.api.template != *template
+        let written = self.stores.iter().any(|(_, store)| store.write && *store.template == *template);
+        let of_store =
+            self.stores.iter().filter(|(_, store)| !store.write).map(|(_, store)| &*store.template);
+        !(written || *self.api.template == *template)
             || of_catalog.map(|name| &**name).chain(of_store).any(|name| name == template)
     }
 

@@ -64,6 +64,8 @@ section! {
         zones: Names = Names::default(), Range::TextsOrNone("a domain name such as \"*.example.\""), live;
         /// The `[[template]]` with the rules of its zones: who may query and transfer them, who is told of changes. Left out: the rules of `[access]`.
         template: String = String::new(), Range::Any, live;
+        /// Whether the HTTP API may change its zones, by the `update-policy` of its template: its changes are written into the database, and answered once they are served. Not for PowerDNS's tables.
+        write: bool = false, Range::Any, live;
         /// How many zones may go in an hour, or become older than they were: a percentage of its zones (ten at least, but not all of them), a number, or `any`. More wait
         /// until they are confirmed with `zonda ctl store confirm`.
         remove_max: String = "10%".into(), Range::Any, live;
@@ -86,6 +88,8 @@ pub(crate) struct StoreTerms {
     pub(crate) zones: Allowed,
     /// The same as they are written, for its feeder.
     pub(crate) patterns: Vec<NameBuf>,
+    /// Whether the API may change its zones.
+    pub(crate) write: bool,
     pub(crate) remove_max: RemoveMax,
     /// Most zones of it.
     pub(crate) zones_max: usize,
@@ -155,6 +159,8 @@ impl Settings {
                 found
             }
         };
+        let policy = template.is_some_and(|(_, template)| !template.zone.update_policy.is_empty());
+        faults.extend(write_fault(store, policy).map(|text| ("write", None, text.to_owned())));
         match (name, place) {
             (Some(name), Some(place)) if faults.is_empty() => {
                 let rules = template.map_or_else(Rules::default, |(_, template)| template.zone.rules());
@@ -162,8 +168,19 @@ impl Settings {
                 let rules = Rules { incoming: Some(name), persist: Some(true), ..rules };
                 let patterns = patterns.iter().filter_map(|text| NameBuf::from_text(text).ok()).collect();
                 let zones_max = store.zones_max as usize;
-                let url = store.url.clone();
-                Ok(StoreTerms { name, url, place, powerdns, zones, patterns, remove_max, zones_max, rules })
+                let (url, write) = (store.url.clone(), store.write);
+                Ok(StoreTerms {
+                    name,
+                    url,
+                    place,
+                    powerdns,
+                    zones,
+                    patterns,
+                    write,
+                    remove_max,
+                    zones_max,
+                    rules,
+                })
             }
             _ => Err(faults),
         }
@@ -284,6 +301,19 @@ fn powerdns_of(store: &StoreSettings, faults: &mut Vec<Fault>) -> Option<PowerDn
         default_ttl: store.default_ttl_seconds,
         direct_dnskey: store.direct_dnskey,
     })
+}
+
+/// What is wrong with letting the API write. `has_policy`: whether its template says who may.
+fn write_fault(store: &StoreSettings, has_policy: bool) -> Option<&'static str> {
+    match store.write {
+        true if store.schema == "powerdns" => {
+            Some("expected without `schema = \"powerdns\"`: nothing is written into these tables")
+        }
+        true if !has_policy => {
+            Some("expected a `template` with `update-policy` beside it: who may change its zones")
+        }
+        _ => None,
+    }
 }
 
 /// What is wrong with a template as that of a store's zones.

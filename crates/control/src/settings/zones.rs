@@ -177,7 +177,7 @@ pub(super) fn check_template(template: &TemplateSettings) -> Result<(), &'static
 /// What is wrong with a template as that of zones that come from others: its key, and what.
 pub(super) fn fault_of_others(zone: &ZoneSettings) -> Option<(&'static str, &'static str)> {
     if !zone.update_policy.is_empty() {
-        let text = "expected no `update-policy`: what may change is for the primary to say; zones that are made over the API have one";
+        let text = "expected no `update-policy`: what may change is for the primary to say; zones that are made over the API, or of stores with `write`, have one";
         return Some(("update-policy", text));
     }
     let text = "expected `forward-updates = true` beside `allow-update`: updates are for the primary";

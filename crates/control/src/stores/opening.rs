@@ -234,6 +234,7 @@ mod tests {
             powerdns: None,
             zones: Default::default(),
             patterns: vec!["*.test".parse().unwrap()],
+            write: false,
             remove_max: Default::default(),
             zones_max: 1,
             rules: Default::default(),

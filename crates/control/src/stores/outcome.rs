@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use feed::frame::{Frame, Version};
 use wire::NameBuf;
 
-use super::{StoreName, Stores};
+use super::{Done, StoreName, Stores};
 use crate::dynamic::NotTaken;
 use crate::text::count;
 
@@ -57,15 +57,18 @@ impl Outcomes {
             return;
         }
         if let Some(stores) = self.stores.upgrade() {
-            stores.with(self.key, |store, _, _| {
+            let done = stores.with(self.key, |store, _, _| {
+                let mut done = Vec::new();
                 for Outcome { zone, to, result, .. } in outcomes.clone() {
                     match result {
-                        Ok(()) => store.about.served(zone, to.serial),
+                        Ok(()) => done.extend(store.about.served(zone, to.serial)),
                         Err(NotTaken::DoesNotFit) => drop(store.about.unled.insert(zone.clone())),
                         Err(NotTaken::NotNow) => {}
                     }
                 }
+                done
             });
+            done.unwrap_or_default().into_iter().for_each(Done::tell);
         }
         self.say_others(false);
         outcomes.filter(|outcome| outcome.result.is_ok()).for_each(|outcome| self.say(outcome));

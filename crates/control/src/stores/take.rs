@@ -7,6 +7,7 @@ use feed::frame::{Frame, Version};
 use wire::NameBuf;
 use zone::{Change, Contents};
 
+use super::Done;
 use super::batch::{BATCH_MAX, Batch, Whole};
 use super::session::Session;
 use super::turn::Coming;
@@ -227,13 +228,16 @@ impl Session {
         if served.is_empty() {
             return;
         }
-        self.controller.stores.with(self.key, |store, _, followed| {
+        let done = self.controller.stores.with(self.key, |store, _, followed| {
+            let mut done = Vec::new();
             for (zone, to) in &served {
                 // Of one that is the same the mark was not known.
                 followed.note((zone, None), (to.serial, to.mark));
-                store.about.served(zone, to.serial);
+                done.extend(store.about.served(zone, to.serial));
             }
+            done
         });
+        done.unwrap_or_default().into_iter().for_each(Done::tell);
         self.controller.stores.keep_followed(self.controller.place_of_stores().as_ref());
         served.into_iter().for_each(|(zone, to)| self.reply(Frame::Served(zone, to)));
     }

@@ -61,6 +61,8 @@ pub(super) struct Tell {
 /// What is to be told.
 enum Thing {
     Frame(Frame),
+    /// Of one piece: nothing is said in between.
+    Frames(Vec<Frame>),
     Outcome(Outcome),
 }
 
@@ -68,21 +70,24 @@ impl Thing {
     fn is_answer(&self) -> bool {
         match self {
             Thing::Frame(frame) => is_answer(frame),
+            Thing::Frames(_) => false,
             Thing::Outcome(_) => true,
         }
     }
 
     fn outcome(&self) -> Option<&Outcome> {
         match self {
-            Thing::Frame(_) => None,
+            Thing::Frame(_) | Thing::Frames(_) => None,
             Thing::Outcome(outcome) => Some(outcome),
         }
     }
 
-    fn into_frame(self) -> Frame {
+    /// Appends what is said of it.
+    fn put_into(self, frames: &mut Vec<Frame>) {
         match self {
-            Thing::Frame(frame) => frame,
-            Thing::Outcome(outcome) => outcome.into_frame(),
+            Thing::Frame(frame) => frames.push(frame),
+            Thing::Frames(all) => frames.extend(all),
+            Thing::Outcome(outcome) => frames.push(outcome.into_frame()),
         }
     }
 }
@@ -101,6 +106,11 @@ impl Tell {
     /// Has the feeder be told something. Where there is none any more nobody is to be told.
     pub(super) fn say(&self, frame: Frame) {
         self.send(Thing::Frame(frame));
+    }
+
+    /// The same of frames that belong together.
+    pub(super) fn say_together(&self, frames: Vec<Frame>) {
+        self.send(Thing::Frames(frames));
     }
 
     /// Has it be noted and said what became of changes, and the feeder be told.
@@ -144,7 +154,8 @@ fn run(line: &Line, told: &Receiver<Thing>, waiting: &AtomicUsize, mut outcomes:
         let things: Vec<Thing> = std::iter::once(first).chain(told.try_iter().take(FRAMES_A_TIME)).collect();
         outcomes.take(things.iter().filter_map(Thing::outcome));
         let answers = things.iter().filter(|thing| thing.is_answer()).count();
-        let frames: Vec<Frame> = things.into_iter().map(Thing::into_frame).collect();
+        let mut frames = Vec::with_capacity(things.len());
+        things.into_iter().for_each(|thing| thing.put_into(&mut frames));
         // What becomes of changes that the feeder had said is noted after its end, too.
         if is_heard && line.say(&frames).is_err() {
             // Half a frame may have been said: nobody is to go on after that.

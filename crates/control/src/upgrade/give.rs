@@ -152,6 +152,8 @@ pub(crate) fn upgrade(
     let outcome = {
         // No change and no merge until it is over: the new server would not see it.
         let changing = controller.change();
+        // Before what is served stays as it is: who has asked for a change is told of it.
+        let _unasked = controller.stores.stop_writing();
         let _serving = (controller.secondaries.rest(), controller.stores.rest());
         let _resting = controller.store_and_rest();
         let _held = controller.dynamic.hold().map_err(one)?;

@@ -159,8 +159,16 @@ impl Server {
         let done = AlterDone::new(move |result| sender.send(result).unwrap());
         let (key, since) = (Arc::clone(&self.key), std::time::Instant::now());
         let keys = self.controller.api.keys_number();
-        let alter =
-            Alter { zones: [name(zone)].into(), ask: octets.into(), repeat: None, key, keys, since, done };
+        let alter = Alter {
+            zones: [name(zone)].into(),
+            ask: octets.into(),
+            repeat: None,
+            key,
+            keys,
+            since,
+            is_single: false,
+            done,
+        };
         self.controller.dynamic.alter(alter);
         told.recv().unwrap().map(|mut outcomes| outcomes.remove(0).unwrap())
     }

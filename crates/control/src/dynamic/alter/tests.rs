@@ -161,7 +161,16 @@ impl Server {
         let (zones, key, since) =
             (wishes.iter().map(|wish| wish.zone.clone()).collect(), Arc::clone(&self.key), Instant::now());
         let keys = self.controller.api.keys_number();
-        self.controller.dynamic.alter(Alter { zones, ask: octets.into(), repeat, key, keys, since, done });
+        self.controller.dynamic.alter(Alter {
+            zones,
+            ask: octets.into(),
+            repeat,
+            key,
+            keys,
+            since,
+            is_single: false,
+            done,
+        });
         told
     }
 

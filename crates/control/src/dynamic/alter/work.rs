@@ -28,15 +28,15 @@ use crate::dynamic::storing::{NotBased, STORE_PAUSE};
 use crate::settings::UpdateTerms;
 
 /// Octets of records that are read and changed for all zones of an ask, and those of one zone more: twice what one zone's may be.
-const READ_OCTETS_MAX: usize = 4 << 20;
+pub(super) const READ_OCTETS_MAX: usize = 4 << 20;
 
 /// What is wanted of one of the zones.
-struct Wanted<'a> {
-    number: usize,
-    name: &'a NameBuf,
-    terms: UpdateTerms,
-    condition: Condition,
-    sets: Vec<Altered<'a>>,
+pub(super) struct Wanted<'a> {
+    pub(super) number: usize,
+    pub(super) name: &'a NameBuf,
+    pub(super) terms: UpdateTerms,
+    pub(super) condition: Condition,
+    pub(super) sets: Vec<Altered<'a>>,
 }
 
 /// What changes in a zone: its serial before, and the change with its record of the log, if there is one.
@@ -68,6 +68,9 @@ impl Changer {
         }
         let mut wanted = Vec::with_capacity(alter.zones.len());
         for (number, (name, zone)) in alter.zones.iter().zip(zones.iter()).enumerate() {
+            if alter.zones.len() > 1 && self.controller.stores.may_write(name) {
+                return Err(NotAltered::said(422, words::STORE_ALONE).of(number).into());
+            }
             let terms = self.terms_of_altered(name).map_err(|why| why.of(number))?;
             let sets = zone.sets.iter().map(words::altered).collect();
             wanted.push(Wanted { number, name, terms, condition: zone.condition, sets });
@@ -96,7 +99,7 @@ impl Changer {
     }
 
     /// Whether it is to be done at all, or was, as is told then.
-    fn look_at_repeat(&mut self, zones: &[NameBuf], repeat: &Repeat) -> Result<(), Why> {
+    pub(super) fn look_at_repeat(&mut self, zones: &[NameBuf], repeat: &Repeat) -> Result<(), Why> {
         if self.repeats.look(repeat, wall()) == Look::UnderWay {
             // It is told what comes of the first.
             self.commit();
@@ -115,7 +118,7 @@ impl Changer {
     }
 
     /// How long a zone cannot be changed yet.
-    fn pause_of_altered(&self, name: &Name, since: Instant) -> Duration {
+    pub(super) fn pause_of_altered(&self, name: &Name, since: Instant) -> Duration {
         match self.storing.is_awaited_by(name) {
             true => STORE_PAUSE,
             false => self.pause_of(name).saturating_sub(since.elapsed()),
@@ -123,7 +126,7 @@ impl Changer {
     }
 
     /// What holds for changes of a zone, if it can be changed now, by whomever.
-    fn terms_of_altered(&mut self, name: &Name) -> Result<UpdateTerms, NotAltered> {
+    pub(super) fn terms_of_altered(&mut self, name: &Name) -> Result<UpdateTerms, NotAltered> {
         let controller = Arc::clone(&self.controller);
         let mut terms = controller.update_terms(name);
         controller.expect_alterable(name, &terms)?;
@@ -144,7 +147,7 @@ impl Changer {
     }
 
     /// Whether zones are in the versions that are asked for.
-    fn look_at_conditions(&mut self, wanted: &[Wanted<'_>]) -> Result<(), NotAltered> {
+    pub(super) fn look_at_conditions(&mut self, wanted: &[Wanted<'_>]) -> Result<(), NotAltered> {
         let conditions = wanted.iter().filter(|zone| matches!(zone.condition, Condition::OneOf(_)));
         // Nobody can have the tag of a state that waits for the disk.
         if !self.settle_before_telling(conditions.clone().map(|zone| &**zone.name)) {
@@ -250,10 +253,8 @@ impl Controller {
         if !self.is_listed(name) {
             return Err(NotAltered::said(404, words::NO_ZONE));
         }
-        if let Some(store) = self.store_of(name) {
-            return Err(NotAltered::said(422, format!("this zone is of store {store}: change it there")));
-        }
-        if self.is_secondary(name) {
+        self.expect_store_takes(name).map_err(|words| NotAltered::said(422, words))?;
+        if self.is_secondary(name) && self.store_of(name).is_none() {
             return Err(NotAltered::said(
                 422,
                 "this zone is transferred from others, or is a catalog: it is changed where it comes from",
@@ -283,7 +284,7 @@ impl Controller {
 }
 
 /// Whether the policy of a zone has the key change all that it asks for.
-fn may_alter(key: &Key, zone: &Wanted<'_>) -> Result<(), NotAltered> {
+pub(super) fn may_alter(key: &Key, zone: &Wanted<'_>) -> Result<(), NotAltered> {
     let policy = zone.terms.policy.as_deref().map(|policy| policy.of_api(key.name()));
     for (number, set) in zone.sets.iter().enumerate() {
         let owner = SortKey::of(set.owner);

@@ -119,7 +119,17 @@ fn what_is_wrong_with_one() {
     check_refused(&store(mirror), "expected one without `mirror`");
     check_refused(&(store("") + &store("")), "name: expected each once, found \"a\" twice");
     check_refused(&store("zones-max = 0\n"), "zones-max: expected a number of zones from 1 to 10000000");
-    check_refused(&store("write = true\n"), "unknown key \"write\" in [store]");
+    check_refused(&store("write = true\n"), "write: expected a `template` with `update-policy`");
+    let hosted = "template = \"t\"\n[[template]]\nname = \"t\"\nupdate-policy = \"p\"\n[[update-policy]]\nname = \"p\"\nrules = \"grant api:a zonesub ANY\"\n";
+    let written = read(&store(&format!("write = true\n{hosted}"))).unwrap().stores();
+    assert!(matches!(&written[..], [store] if store.write));
+    // A policy of zones that nobody changes here is a mistake, also where another store's are changed.
+    check_refused(&store(hosted), "expected no `update-policy`");
+    let two = store(&format!("write = true\n{hosted}"))
+        + "[[store]]\nname = \"b\"\nurl = \"sqlite:b.db\"\ntemplate = \"t\"\n";
+    check_refused(&two, "expected no `update-policy`");
+    let theirs = format!("write = true\nschema = \"powerdns\"\n{hosted}");
+    check_refused(&store(&theirs), "write: expected without `schema = \"powerdns\"`");
     let server = "[[store]]\nname = \"a\"\nurl = \"postgres://z@h/d\"\nschema = \"powerdns\"\npoll-ms = 7\n";
     check_refused(server, "poll-ms: expected without `schema = \"powerdns\"`");
     check_refused(&store("schema = \"pdns\"\n"), "schema: expected one of \"zonda\", \"powerdns\"");
