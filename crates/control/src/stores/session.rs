@@ -76,7 +76,9 @@ impl Session {
         let means = Means::of(&controller);
         let reader = Reader::new(pair.try_clone()?);
         let line = Line::new(pair)?;
-        let tell = Tell::start(Outcomes::of(Arc::downgrade(&controller.stores), key), line.clone())?;
+        let awaited = controller.stores.with(key, |store, _, _| store.about.writes.awaited());
+        let outcomes = Outcomes::of(Arc::downgrade(&controller.stores), key);
+        let tell = Tell::start(outcomes, line.clone(), awaited.unwrap_or_default())?;
         let begun = tell.clone();
         let terms = controller.stores.with(key, |store, _, _| {
             let about = &mut store.about;

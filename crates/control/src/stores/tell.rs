@@ -20,7 +20,7 @@ const WAITING_MAX: usize = 8 * ON_THEIR_WAY_MAX.0 + 2 * BATCH_MAX.0;
 /// Frames that are told at a time.
 const FRAMES_A_TIME: usize = 1_000;
 /// From one time that something is told to the next, at least: each has feeder and thread wake up, which at thousands of changes a second takes more than the changes. A change that comes
-/// by itself is told at once, as the one before was long ago.
+/// by itself is told at once, as the one before was long ago; and so is all as long as somebody waits until what he has changed is in the store and served.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The server's end of a pair, to say frames by: each as a whole, whoever says it.
@@ -94,12 +94,14 @@ impl Thing {
 
 impl Tell {
     /// Starts the thread, which ends once nobody has anything to tell any more.
-    pub(super) fn start(outcomes: Outcomes, line: Line) -> io::Result<Tell> {
+    ///
+    /// `awaited`: how many wait for what they have changed.
+    pub(super) fn start(outcomes: Outcomes, line: Line, awaited: Arc<AtomicUsize>) -> io::Result<Tell> {
         let (sender, told) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let (count, own) = (Arc::clone(&waiting), line.clone());
         let thread = std::thread::Builder::new().name(format!("store-{}-tell", outcomes.store()));
-        thread.spawn(move || run(&own, &told, &count, outcomes))?;
+        thread.spawn(move || run(&own, &told, (&count, &awaited), outcomes))?;
         Ok(Tell { sender, waiting, line })
     }
 
@@ -134,7 +136,12 @@ impl Tell {
     }
 }
 
-fn run(line: &Line, told: &Receiver<Thing>, waiting: &AtomicUsize, mut outcomes: Outcomes) {
+fn run(
+    line: &Line,
+    told: &Receiver<Thing>,
+    (waiting, awaited): (&AtomicUsize, &AtomicUsize),
+    mut outcomes: Outcomes,
+) {
     let (mut is_heard, mut last) = (true, None::<Instant>);
     loop {
         let first = match outcomes.due() {
@@ -149,7 +156,9 @@ fn run(line: &Line, told: &Receiver<Thing>, waiting: &AtomicUsize, mut outcomes:
             }
             Err(RecvTimeoutError::Disconnected) => return outcomes.say_others(true),
         };
-        std::thread::sleep(last.map_or(Duration::ZERO, |last| PAUSE.saturating_sub(last.elapsed())));
+        if awaited.load(Ordering::Relaxed) == 0 {
+            std::thread::sleep(last.map_or(Duration::ZERO, |last| PAUSE.saturating_sub(last.elapsed())));
+        }
         last = Some(Instant::now());
         let things: Vec<Thing> = std::iter::once(first).chain(told.try_iter().take(FRAMES_A_TIME)).collect();
         outcomes.take(things.iter().filter_map(Thing::outcome));

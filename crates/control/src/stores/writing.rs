@@ -9,8 +9,8 @@
 //! Who is told is told outside all locks. Whether a version is served is known by its serial: both are of one history, as what is under way is over when the feeder opens its database anew.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use feed::frame::{Frame, Once as OnceFrame, REST_OCTETS_MAX, Unwritten, WRITES_OCTETS_MAX, Write, Written};
@@ -75,6 +75,8 @@ pub(super) struct Writes {
     under_way: HashMap<NameBuf, UnderWay>,
     octets: usize,
     number: u32,
+    /// How many are under way, for who tells the feeder.
+    awaited: Arc<AtomicUsize>,
 }
 
 /// Who waits. Nobody locks it: what all may look at has nothing that one alone may call.
@@ -100,6 +102,7 @@ impl Writes {
         self.octets += octets;
         let (number, since, done) = (self.number, Instant::now(), Some(Mutex::new(done)));
         self.under_way.insert(zone.to_owned(), UnderWay { number, since, octets, written: None, done });
+        self.count();
         Ok(number)
     }
 
@@ -108,6 +111,7 @@ impl Writes {
         self.under_way.get(zone).filter(|own| own.number == number)?;
         let ended = self.under_way.remove(zone)?;
         self.octets -= ended.octets;
+        self.count();
         ended.done.map(let_go)
     }
 
@@ -142,7 +146,17 @@ impl Writes {
     pub(super) fn end_all(&mut self) -> Vec<Done> {
         self.octets = 0;
         let all = std::mem::take(&mut self.under_way).into_values();
+        self.count();
         all.filter_map(|own| Some(Done(let_go(own.done?), Err(NotWritten::Unknown)))).collect()
+    }
+
+    fn count(&self) {
+        self.awaited.store(self.under_way.len(), Ordering::Relaxed);
+    }
+
+    /// See [`super::tell`].
+    pub(super) fn awaited(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.awaited)
     }
 
     /// How many the feeder has not answered.

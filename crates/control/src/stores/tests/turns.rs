@@ -257,7 +257,7 @@ fn what_nobody_is_told() {
     drop(theirs);
     let key = (StoreName::new("own").unwrap(), 1);
     let outcomes = Outcomes::of(Arc::downgrade(&controller.stores), key);
-    let tell = Tell::start(outcomes, Line::new(ours).unwrap()).unwrap();
+    let tell = Tell::start(outcomes, Line::new(ours).unwrap(), Arc::default()).unwrap();
     for serial in 1..4 {
         let (from, to) = (version(serial), version(serial + 1));
         tell.outcome(Outcome { zone: name("a.test."), from, to, result: Ok(()) });
