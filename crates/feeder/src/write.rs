@@ -5,7 +5,7 @@
 //!                                    '-- a fault that may be of one zone: each alone -> written | why not
 //! ```
 //!
-//! The server has bounded how much it asks for at a time, and one write of a zone. Each is answered: of one whose transaction was not seen to end nobody knows.
+//! The server has bounded how much it asks for at a time, and one write of a zone. Each that comes as a whole is answered: of one whose transaction was not seen to end nobody knows.
 
 use std::collections::VecDeque;
 
@@ -185,7 +185,9 @@ fn kind_of(why: &NotCommitted) -> Unwritten {
             Fault::ReadOnly | Fault::Theirs | Fault::NotOurs { .. } => Unwritten::Denied,
             Fault::Away(_) | Fault::Full => Unwritten::NotNow,
             fault if fault.is_held() || fault.is_late() => Unwritten::NotNow,
-            Fault::Rows { .. } | Fault::NoSoa(_) | Fault::Signed { .. } => Unwritten::Unfit,
+            Fault::Rows { .. } | Fault::NoSoa(_) | Fault::Signed { .. } | Fault::NotItsRows(_) => {
+                Unwritten::Unfit
+            }
             // A constraint, or a rule of somebody's own.
             Fault::Postgres { code, .. } if !REFUSED.iter().any(|class| code.starts_with(class)) => {
                 Unwritten::Denied

@@ -122,15 +122,6 @@ impl Write {
     pub fn octets(&self) -> usize {
         self.removed.octets().len() + self.added.octets().len()
     }
-
-    /// The fault of a zone whose rows are not those of its newest version.
-    pub(crate) fn not_its_rows(&self) -> Fault {
-        let zone = self.name();
-        let words = format!(
-            "zone {zone}: its rows are not those of its newest version, as somebody has changed them past its triggers: `zonda store touch` makes a version of what there is"
-        );
-        Fault::Refused { zone, words }
-    }
 }
 
 /// Records as rows.

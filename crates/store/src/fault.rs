@@ -74,6 +74,8 @@ pub enum Fault {
         /// The words.
         words: String,
     },
+    /// A zone whose rows are not those of its newest version.
+    NotItsRows(String),
     /// No zone has this name.
     NoZone(String),
     /// The zone is not enabled.
@@ -193,6 +195,10 @@ impl fmt::Display for Fault {
             Fault::TooOld { version } => write!(f, "expected PostgreSQL 13 or later, found {}", version / 10_000),
             Fault::Postgres { code, words } => write!(f, "{words} ({code})"),
             Fault::Refused { words, .. } => f.write_str(words),
+            Fault::NotItsRows(zone) => write!(
+                f,
+                "zone {zone}: its rows are not those of its newest version, as somebody has changed them past its triggers: `zonda store touch` makes a version of what there is"
+            ),
             Fault::NoZone(zone) => write!(f, "zone {zone}: there is no such zone"),
             Fault::NotEnabled(zone) => write!(f, "zone {zone}: it is not enabled, and has no version while that is so"),
             Fault::Rows { zone, refusals, count } => {
@@ -236,9 +242,11 @@ impl Fault {
     #[must_use]
     pub fn zone(&self) -> Option<&str> {
         match self {
-            Fault::NoZone(zone) | Fault::NotEnabled(zone) | Fault::NoSoa(zone) | Fault::TooMany(zone) => {
-                Some(zone)
-            }
+            Fault::NoZone(zone)
+            | Fault::NotItsRows(zone)
+            | Fault::NotEnabled(zone)
+            | Fault::NoSoa(zone)
+            | Fault::TooMany(zone) => Some(zone),
             Fault::Rows { zone, .. }
             | Fault::Signed { zone, .. }
             | Fault::Moved { zone, .. }

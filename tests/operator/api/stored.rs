@@ -291,6 +291,17 @@ fn once(store: &Store) {
     running.change("", &[replace("once.example.", "192.0.2.2")]);
     assert_eq!(running.change(key, &[replace("once.example.", "192.0.2.1")]), (1, 2));
     assert_eq!(running.addresses("once.example."), [[192, 0, 2, 2]], "it was not done again");
+    // What would not be done a second time, or changes nothing, is told what came of the first, too.
+    let key_of = |name: &str| format!("Idempotency-Key: {name}\r\n");
+    let condition = format!("{}If-Match: {}\r\n", key_of("tag"), running.tag());
+    let tagged = running.change(&condition, &[replace("tag.example.", "192.0.2.1")]);
+    assert_eq!(running.change(&condition, &[replace("tag.example.", "192.0.2.1")]), tagged);
+    let other = running.patch(&condition, &[replace("tag.example.", "192.0.2.5")]);
+    assert!(other.status == 422 && other.text.contains("Idempotency-Key"), "{other:?}");
+    let stale = format!("{}If-Match: {}\r\n", key_of("new"), "\"1-00\"");
+    assert_eq!(running.patch(&stale, &[replace("tag.example.", "192.0.2.1")]).status, 412);
+    let same = running.change(&key_of("same"), &[replace("tag.example.", "192.0.2.1")]);
+    assert_eq!(same, (tagged.1, tagged.1));
     let other = running.patch(key, &[replace("once.example.", "192.0.2.3")]);
     assert!(other.status == 422 && other.text.contains("Idempotency-Key"), "{other:?}");
     drop(running);

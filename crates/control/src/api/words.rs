@@ -9,9 +9,8 @@ pub(crate) const NO_ZONE: &str = "no such zone";
 /// Of a zone of a store among others: its database would have all of them at once, and nobody would serve them so.
 pub(crate) const STORE_ALONE: &str = "this zone is of a store: it is changed by itself";
 
-/// Of one whose database was not asked in time, or had another version each time.
-pub(crate) const STORE_BUSY: &str =
-    "the zone's database has not taken it in time: somebody holds the zone, or changes it";
+/// Of one whose database could not be asked in time, or had another version each time.
+pub(crate) const STORE_BUSY: &str = "the zone's database has not taken it in time: it is being opened, has much to do, or somebody holds the zone or changes it";
 
 /// An RRset of an ask.
 pub(crate) fn altered(set: Set<'_>) -> Altered<'_> {

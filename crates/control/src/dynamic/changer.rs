@@ -172,7 +172,7 @@ impl Changer {
                     self.rounds.again(Job::Barrier(zone, told), Some(BARRIER_PAUSE));
                 }
                 Job::Barrier(zone, told) => self.take_barrier(&zone, told),
-                Job::Settle(told, until) => self.take_settle(told, until),
+                Job::Settle(told, until, since) => self.take_settle(told, until, since),
                 Job::AcceptLoss(zone, told) => self.accept_loss(&zone, told),
                 Job::GiveUp(zones) => self.renewal.ask(zones),
             }

@@ -128,10 +128,11 @@ impl Changer {
     }
 
     /// Tells once nothing of any zone waits for the disk. What is not begun yet is not waited for.
-    pub(super) fn take_settle(&mut self, told: Told, until: Instant) {
+    pub(super) fn take_settle(&mut self, told: Told, until: Instant, since: Instant) {
         // What a store was asked for may be done as long as its feeder has not said.
         let waits = |changer: &Changer| {
-            changer.zones.values().any(DynamicZone::is_waiting) || changer.controller.stores.are_writing()
+            changer.zones.values().any(DynamicZone::is_waiting)
+                || changer.controller.stores.are_writing(since)
         };
         if waits(self) {
             self.commit();
@@ -139,7 +140,7 @@ impl Changer {
         if !waits(self) {
             told.done();
         } else if Instant::now() < until {
-            self.rounds.again(Job::Settle(told, until), Some(SETTLE_PAUSE));
+            self.rounds.again(Job::Settle(told, until, since), Some(SETTLE_PAUSE));
         }
     }
 

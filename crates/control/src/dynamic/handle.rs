@@ -138,7 +138,7 @@ impl Dynamic {
 
     /// Tells once all that was begun of any zone is durable or refused; where that is not so by `until`, that it is not.
     pub(crate) fn settle(&self, told: Told, until: Instant) {
-        self.ask(Job::Settle(told, until));
+        self.ask(Job::Settle(told, until, Instant::now()));
     }
 
     /// Goes on with a zone that the log has lost changes of.
@@ -259,7 +259,8 @@ pub(super) enum Job {
     Edit(Box<EditJob>),
     Alter(Box<Alter>),
     Barrier(NameBuf, Told),
-    Settle(Told, Instant),
+    /// Until when that is waited for, and since when: what is begun later is not.
+    Settle(Told, Instant, Instant),
     AcceptLoss(NameBuf, Told),
     GiveUp(Vec<NameBuf>),
 }

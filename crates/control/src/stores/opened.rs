@@ -29,7 +29,7 @@ impl Session {
         std::thread::sleep(early);
         self.opened_at = Some(Instant::now());
         self.forget_pushes();
-        self.end_writes();
+        self.end_writes(false);
         self.about(|about| {
             about.begin_anew();
             about.is_read_only = !is_writable;

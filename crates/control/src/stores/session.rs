@@ -117,7 +117,7 @@ impl Session {
     /// Until the feeder ends, or is to.
     pub(super) fn run(mut self) -> Ended {
         let ended = self.converse();
-        self.end_writes();
+        self.end_writes(true);
         // Others have this end too, and it is to see that it is over.
         self.line.hang_up();
         match ended {
@@ -231,8 +231,7 @@ impl Session {
             Frame::Misnamed(count, words) => self.misnamed((count, shown(&words))),
             Frame::Notices(words) => self.notices(words.as_deref().map(shown)),
             Frame::Looked => self.looked(),
-            Frame::Written(written) if self.is_ours(&written.zone) => self.written(&written),
-            Frame::Written(_) => {}
+            Frame::Written(written) => self.written(&written),
             Frame::Unwritten(zone, number, why, words) => self.unwritten(&zone, number, why, shown(&words)),
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use feed::frame::{Frame, Once as OnceFrame, REST_OCTETS_MAX, Unwritten, WRITES_OCTETS_MAX, Write, Written};
+use feed::frame::{
+    Frame, Once as OnceFrame, REST_OCTETS_MAX, Unwritten, Version, WRITES_OCTETS_MAX, Write, Written,
+};
 use wire::{Name, NameBuf};
 use zone::Change;
 
@@ -31,8 +33,10 @@ const REST_WAIT: Duration = Duration::from_secs(2);
 pub(crate) struct StoreWrite {
     /// The zone, lower-case.
     pub(crate) zone: NameBuf,
-    /// What changes in what is served.
-    pub(crate) change: Change,
+    /// The serial of what is served.
+    pub(crate) over: u32,
+    /// What changes in that; nothing: it is only looked whether it was done before.
+    pub(crate) change: Option<Change>,
     /// Who asks for it.
     pub(crate) who: String,
     /// Hashes of its name and of all that is asked for, if it may be asked for again.
@@ -136,10 +140,19 @@ impl Writes {
         Some(Done(self.end(zone, number)?, Ok(serials)))
     }
 
-    /// Those that have waited for too long: who is told that nobody knows.
+    /// Those that have waited for too long: who is told that nobody knows. What is in the store, and not served by then, is over; what the feeder has not answered may be done still.
     fn late(&mut self) -> Vec<WriteDone> {
         let late = self.under_way.values_mut().filter(|own| own.since.elapsed() >= WAIT_MAX);
-        late.filter_map(|own| own.done.take().map(let_go)).collect()
+        let told = late.filter_map(|own| own.done.take().map(let_go)).collect();
+        let is_over = |own: &UnderWay| own.done.is_none() && own.written.is_some();
+        let over: Vec<(NameBuf, u32)> = self
+            .under_way
+            .iter()
+            .filter(|(_, own)| is_over(own))
+            .map(|(zone, own)| (zone.clone(), own.number))
+            .collect();
+        over.iter().for_each(|(zone, number)| drop(self.end(zone, *number)));
+        told
     }
 
     /// The feeder that had been asked is not there any more, or has opened its database anew.
@@ -159,9 +172,9 @@ impl Writes {
         Arc::clone(&self.awaited)
     }
 
-    /// How many the feeder has not answered.
-    fn unanswered(&self) -> usize {
-        self.under_way.values().filter(|own| own.written.is_none()).count()
+    /// How many of those that were asked for until then the feeder has not answered.
+    fn unanswered(&self, until: Instant) -> usize {
+        self.under_way.values().filter(|own| own.written.is_none() && own.since <= until).count()
     }
 }
 
@@ -210,7 +223,7 @@ impl About {
 impl Stores {
     /// Asks the store of a zone for a change.
     pub(crate) fn write(&self, write: StoreWrite) {
-        let StoreWrite { zone, change, who, once, until, done } = write;
+        let StoreWrite { zone, over, change, who, once, until, done } = write;
         let refused = {
             let mut state = self.state.write();
             let super::State { stores, owned, followed, .. } = &mut *state;
@@ -218,9 +231,10 @@ impl Stores {
             match own {
                 None => Some((done, NotWritten::Denied("the zone's store takes no changes".into()))),
                 Some(store) => {
-                    let mark = followed.mark(&zone, change.serial_before());
+                    let mark = followed.mark(&zone, over);
+                    let over = mark.map(|mark| Version { serial: over, mark });
                     let frames = (zone, change, who, once, until);
-                    store.about.write(frames, mark, self.writing_rests.load(Ordering::SeqCst), done).err()
+                    store.about.write(frames, over, self.writing_rests.load(Ordering::SeqCst), done).err()
                 }
             }
         };
@@ -235,9 +249,10 @@ impl Stores {
         state.stores.iter().any(|store| store.terms.write && store.owns(&state.owned, zone))
     }
 
-    /// Whether a feeder may do something still that was asked for.
-    pub(crate) fn are_writing(&self) -> bool {
-        self.is_any() && self.state.read().stores.iter().any(|store| store.about.writes.unanswered() > 0)
+    /// Whether a feeder may do something still that was asked for until then.
+    pub(crate) fn are_writing(&self, until: Instant) -> bool {
+        let writes = |store: &super::Store| store.about.writes.unanswered(until) > 0;
+        self.is_any() && self.state.read().stores.iter().any(writes)
     }
 
     /// Has no change be asked for until what this gives is dropped; those that were asked for have their answer, or a moment.
@@ -266,14 +281,14 @@ impl Drop for Rests<'_> {
 }
 
 /// What a write is, beside what it is over.
-type Asked = (NameBuf, Change, String, Option<[[u8; 16]; 2]>, Instant);
+type Asked = (NameBuf, Option<Change>, String, Option<[[u8; 16]; 2]>, Instant);
 
 impl About {
     /// Asks the feeder for a change.
     fn write(
         &mut self,
         (zone, change, who, once, until): Asked,
-        mark: Option<feed::frame::Mark>,
+        over: Option<Version>,
         rests: bool,
         done: WriteDone,
     ) -> Result<(), (WriteDone, NotWritten)> {
@@ -284,25 +299,27 @@ impl About {
         if let Err(why) = self.expect_writable(&zone) {
             return Err((done, why));
         }
-        let Some((tell, mark)) = self.tell.clone().zip(mark) else {
+        let Some((tell, over)) = self.tell.clone().zip(over) else {
             return Err((done, not_now("it is not known yet which version of the zone its database has")));
         };
-        let octets = change.removed().octets().len() + change.added().octets().len();
+        let of = |change: &Change| change.removed().octets().len() + change.added().octets().len();
+        let octets = change.as_ref().map_or(0, of);
         let number = match self.writes.begin(&zone, octets, done) {
             Ok(number) => number,
             Err(done) => {
                 return Err((done, not_now("too many changes are on their way to the zone's database")));
             }
         };
-        let over = feed::frame::Version { serial: change.serial_before(), mark };
         let once = once.map(|[name, request]| OnceFrame { name, request });
         let head = Write { number, zone, over, once, until: wall_millis(until), who };
         let pieces = |octets: &[u8], frame: fn(Vec<u8>) -> Frame| {
             octets.chunks(REST_OCTETS_MAX).map(|piece| frame(piece.to_vec())).collect::<Vec<Frame>>()
         };
         let mut frames = vec![Frame::Write(head)];
-        frames.extend(pieces(change.removed().octets(), Frame::Going));
-        frames.extend(pieces(change.added().octets(), Frame::Coming));
+        if let Some(change) = &change {
+            frames.extend(pieces(change.removed().octets(), Frame::Going));
+            frames.extend(pieces(change.added().octets(), Frame::Coming));
+        }
         frames.push(Frame::Commit);
         tell.say_together(frames);
         Ok(())
@@ -319,6 +336,11 @@ fn wall_millis(at: Instant) -> u64 {
 impl Session {
     /// A change is in the store.
     pub(super) fn written(&self, written: &Written) {
+        // Of a zone that is another owner's by now nothing of it is served.
+        if !self.is_ours(&written.zone) {
+            let done = self.about(|about| about.writes.end(&written.zone, written.number)).flatten();
+            return done.into_iter().for_each(|done| done.tell(Err(NotWritten::Unknown)));
+        }
         self.about(|about| about.writes.written(written));
         // What was done before, or changes nothing, is served already.
         if let Some(serial) = self.controller.serial_of(&written.zone) {
@@ -356,10 +378,13 @@ impl Session {
         late.into_iter().for_each(|done| done.tell(Err(NotWritten::Unknown)));
     }
 
-    /// The feeder of which something was asked is over, or begins anew.
-    pub(super) fn end_writes(&self) {
-        let ended = self.about(|about| about.writes.end_all()).unwrap_or_default();
-        ended.into_iter().for_each(Done::tell);
+    /// The feeder of which something was asked begins anew, or is over: then it is asked for nothing more.
+    pub(super) fn end_writes(&self, is_over: bool) {
+        let ended = self.about(|about| {
+            about.tell.take_if(|_| is_over);
+            about.writes.end_all()
+        });
+        ended.unwrap_or_default().into_iter().for_each(Done::tell);
     }
 }
 
@@ -406,9 +431,9 @@ mod tests {
         assert!(writes.begin(&zone, 1, done().0).is_err());
         assert!(writes.served(&zone, 9).is_none(), "it is not in the store");
         writes.written(&Written { zone: zone.clone(), number: number + 1, before: 7, after: 8 });
-        assert_eq!(writes.unanswered(), 1, "of another number");
+        assert_eq!(writes.unanswered(Instant::now()), 1, "of another number");
         writes.written(&Written { zone: zone.clone(), number, before: 7, after: 8 });
-        assert!((writes.unanswered(), writes.served(&zone, 7).is_none()) == (0, true));
+        assert!((writes.unanswered(Instant::now()), writes.served(&zone, 7).is_none()) == (0, true));
         assert!(writes.served(&name("b.test"), 8).is_none());
         writes.served(&zone, 9).unwrap().tell();
         assert_eq!(heard.recv().unwrap(), Ok((7, 8)));
@@ -450,7 +475,7 @@ mod tests {
         let own = writes.under_way.get_mut(&zone).unwrap();
         own.since = own.since.checked_sub(WAIT_MAX).unwrap();
         writes.late().into_iter().for_each(|done| done.tell(Err(NotWritten::Unknown)));
-        assert_eq!((heard.recv().unwrap(), writes.unanswered()), (Err(NotWritten::Unknown), 1));
-        assert!(writes.end(&zone, number).is_none() && writes.unanswered() == 0);
+        assert_eq!((heard.recv().unwrap(), writes.unanswered(Instant::now())), (Err(NotWritten::Unknown), 1));
+        assert!(writes.end(&zone, number).is_none() && writes.unanswered(Instant::now()) == 0);
     }
 }

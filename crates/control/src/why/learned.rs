@@ -67,8 +67,8 @@ fn has(at: &Name, of: u16, (subject, entry): (Subject, &Entry<'_>), now: Moment)
     let is_followed = !matches!(of, rtype::CNAME | rtype::ANY | rtype::RRSIG);
     let rank = match subject {
         Subject::Rrset(own) if own == of => 5,
-        Subject::Existence => 4,
-        Subject::Rrset(rtype::CNAME) if is_followed => 3,
+        Subject::Rrset(rtype::CNAME) if is_followed && entry.kind == Kind::Data => 4,
+        Subject::Existence => 3,
         Subject::Failure(own) if own == of => 2,
         _ => return None,
     };
@@ -80,7 +80,7 @@ fn has(at: &Name, of: u16, (subject, entry): (Subject, &Entry<'_>), now: Moment)
     let (left, found) = (Seconds(left.into()), security_word(entry.security));
     let type_text = rtype::Text(of);
     let words = match entry.kind {
-        Kind::Data if rank == 3 => {
+        Kind::Data if rank == 4 => {
             let target = Name::from_wire(entry.rdatas.iter().next()?).ok()?.to_lowercase();
             let words = format!("the cache has CNAME of {at} to {target}, {found}, for {left} more");
             return Some((rank, Has::Alias(step("cache", words), target)));

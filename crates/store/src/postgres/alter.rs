@@ -41,8 +41,7 @@ const NEWEST: &str = concat!(
 impl Store {
     /// Changes zones, all of them in one transaction or none: one flush is for many. What came of each, in their order.
     pub fn write(&self, writes: &[Write]) -> Result<Vec<Wrote>, NotCommitted> {
-        self.link.batch(WRITING)?;
-        let altered = alter_all(&self.link, writes);
+        let altered = self.link.batch(WRITING).and_then(|()| alter_all(&self.link, writes));
         let wrote = altered.inspect_err(|_| {
             // If that fails the connection is of no use, and its end is the end of the transaction.
             let _ = self.link.batch("ROLLBACK");
@@ -127,7 +126,7 @@ fn alter(link: &Link, group: &[Named<'_>]) -> Result<Vec<(usize, Wrote)>, Fault>
         gone.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_, Fault>>()?;
     for (name, write, _) in group {
         if gone.get(*name).map_or(0, |count| *count as usize) != write.removed.iter().count() {
-            return Err(write.not_its_rows());
+            return Err(Fault::NotItsRows((*name).to_owned()));
         }
     }
     let Columns { zones, owners, types, ttls, rdata } = &coming;

@@ -49,32 +49,33 @@ fn alter(database: &Connection, write: &Write, at: u64) -> Result<Wrote, Fault> 
     let mut delete = database
         .prepare_cached("DELETE FROM record WHERE zone = ?1 AND owner = ?2 AND type = ?3 AND rdata = ?4")?;
     for row in rows(&write.removed) {
-        if delete.execute(params![id, row.owner, row.rtype, row.rdata])? != 1 {
-            return Err(write.not_its_rows());
+        let deleted = delete.execute(params![id, row.owner, row.rtype, row.rdata]);
+        if deleted.map_err(|error| refused(write, error.into()))? != 1 {
+            return Err(Fault::NotItsRows(name));
         }
     }
     let mut insert = database
         .prepare_cached("INSERT INTO record (zone, owner, type, ttl, rdata) VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for row in rows(&write.added) {
         let inserted = insert.execute(params![id, row.owner, row.rtype, row.ttl, row.rdata]);
-        inserted.map_err(|error| refused(write, error))?;
+        inserted.map_err(|error| refused(write, error.into()))?;
     }
     let why = write.why();
     let meta = Meta { at, who: Some(&write.who), why: why.as_deref() };
-    match close(database, &name, From::Records, &meta)? {
+    match close(database, &name, From::Records, &meta).map_err(|fault| refused(write, fault))? {
         Some(_) => Ok(newest(database, &name)?.map_or(Wrote::Moved, Wrote::Made)),
         None => Ok(Wrote::Same),
     }
 }
 
 /// What a constraint says, of the tables or of somebody's own trigger, is about the zone.
-fn refused(write: &Write, error: rusqlite::Error) -> Fault {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::ConstraintViolation) => {
+fn refused(write: &Write, fault: Fault) -> Fault {
+    match fault {
+        Fault::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
             let zone = write.name();
             Fault::Refused { words: format!("zone {zone}: {}", Fault::Sqlite(error)), zone }
         }
-        _ => error.into(),
+        fault => fault,
     }
 }
 

@@ -48,8 +48,13 @@ const DIGEST: &str =
 pub(in crate::dynamic) struct Stored {
     pub(in crate::dynamic) zone: NameBuf,
     asks: Asks,
+    /// Of what was only looked for: what is told if it was not done before.
+    otherwise: Option<Otherwise>,
     result: Result<(u32, u32), NotWritten>,
 }
+
+/// What is told of one.
+type Otherwise = Result<Vec<Option<Outcome>>, NotAltered>;
 
 /// Asks that are one write, in order, each with its condition. Who asked is told that nobody knows where nobody tells what became of it.
 struct Asks(Vec<(Alter, Condition)>);
@@ -118,15 +123,21 @@ impl Changer {
         let rest = asks.split_off(taken);
         rest.into_iter().rev().for_each(|alter| self.alters.waiting.push_front((None, alter)));
         match (worked, asks) {
-            (Ok(Some(change)), asks) => self.ask_store(zone, asks, change),
+            (Ok(Some(change)), asks) => self.ask_store(zone, asks, (Some(change), None)),
+            // It may be so, or cannot be, as it was done before: that is for the database to say.
+            (Ok(None), asks) if asks[0].repeat.is_some() => {
+                let told = self.unchanged(&zone, &asks[0]);
+                self.ask_store(zone, asks, (None, Some(Ok(told))));
+            }
+            (Err(Why::No(why @ NotAltered::Said { status: 412 | 413 | 422, .. })), asks)
+                if asks[0].repeat.is_some() && self.serial_told(&zone).is_some() =>
+            {
+                self.ask_store(zone, asks, (None, Some(Err(why))));
+            }
             (Ok(None), asks) => {
-                let told = self.serial_told(&zone);
                 for alter in asks {
-                    let condition = read(&alter).map_or(Condition::None, |read| read.condition);
-                    let tag = self.tag(&zone, condition);
-                    let outcome =
-                        told.map(|serial| Outcome { before: serial, after: serial, tag, would: None });
-                    alter.done.tell(Ok(vec![outcome]));
+                    let told = self.unchanged(&zone, &alter);
+                    alter.done.tell(Ok(told));
                 }
             }
             (Err(why), mut asks) => {
@@ -139,6 +150,14 @@ impl Changer {
             }
         }
         Turn::Over
+    }
+
+    /// What is told where nothing changes.
+    fn unchanged(&self, zone: &Name, alter: &Alter) -> Vec<Option<Outcome>> {
+        let condition = read(alter).map_or(Condition::None, |read| read.condition);
+        let tag = self.tag(zone, condition);
+        let outcome = |serial| Outcome { before: serial, after: serial, tag, would: None };
+        vec![self.serial_told(zone).map(outcome)]
     }
 
     /// The serial of what is served of a zone; `None`: nothing is.
@@ -217,8 +236,14 @@ impl Changer {
         }
     }
 
-    /// Asks the store of a zone for a change.
-    fn ask_store(&mut self, zone: NameBuf, asks: Vec<Alter>, change: Change) {
+    /// Asks the store of a zone for a change; or, without, whether it was done before. `otherwise`: what is told if it was not.
+    fn ask_store(
+        &mut self,
+        zone: NameBuf,
+        asks: Vec<Alter>,
+        (change, otherwise): (Option<Change>, Option<Otherwise>),
+    ) {
+        let over = self.serial_told(&zone).unwrap_or_default();
         let mut names: Vec<&str> = asks.iter().map(|alter| alter.key.name()).collect();
         names.sort_unstable();
         names.dedup();
@@ -236,24 +261,30 @@ impl Changer {
         let (dynamic, name) = (Arc::downgrade(&self.controller.dynamic), zone.clone());
         let done = WriteDone::new(move |result| {
             if let Some(dynamic) = dynamic.upgrade() {
-                dynamic.stored(Stored { zone: name, asks, result });
+                dynamic.stored(Stored { zone: name, asks, otherwise, result });
             }
         });
-        self.controller.stores.write(StoreWrite { zone, change, who, once, until, done });
+        self.controller.stores.write(StoreWrite { zone, over, change, who, once, until, done });
     }
 
     /// Tells what became of writes; what is to be tried again waits for its turn.
     pub(in crate::dynamic) fn take_stored(&mut self) {
-        for Stored { zone, mut asks, result } in self.controller.dynamic.take_stored() {
+        for Stored { zone, mut asks, otherwise, result } in self.controller.dynamic.take_stored() {
             self.alters.in_stores.remove(&zone);
             self.alters.look_at(&zone);
             let asks = std::mem::take(&mut asks.0);
             asks.iter()
                 .filter_map(|(alter, _)| alter.repeat.as_ref())
                 .for_each(|repeat| self.repeats.give_up(repeat));
-            match result {
-                Ok(serials) => asks.into_iter().for_each(|ask| self.tell_stored(&zone, serials, ask)),
-                Err(why) => self.not_stored(asks, why),
+            match (result, otherwise) {
+                (Ok((before, after)), Some(otherwise)) if before == after => {
+                    // One alone, as it has a key of repeats.
+                    let mut otherwise = Some(otherwise);
+                    let each = asks.into_iter().zip(std::iter::from_fn(|| otherwise.take()));
+                    each.for_each(|((alter, _), told)| alter.done.tell(told));
+                }
+                (Ok(serials), _) => asks.into_iter().for_each(|ask| self.tell_stored(&zone, serials, ask)),
+                (Err(why), _) => self.not_stored(asks, why),
             }
         }
     }

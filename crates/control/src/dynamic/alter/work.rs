@@ -72,6 +72,10 @@ impl Changer {
                 return Err(NotAltered::said(422, words::STORE_ALONE).of(number).into());
             }
             let terms = self.terms_of_altered(name).map_err(|why| why.of(number))?;
+            // What is written is its store's to write: settings may be others since that was looked at.
+            if !is_dry && self.controller.store_of(name).is_some() {
+                return Err(NotAltered::NotNow.into());
+            }
             let sets = zone.sets.iter().map(words::altered).collect();
             wanted.push(Wanted { number, name, terms, condition: zone.condition, sets });
         }
