@@ -9,7 +9,7 @@
 //! what arrives at the servers of the zones.
 
 use std::{
-    fs,
+    fs, io,
     net::UdpSocket,
     path::{Path, PathBuf},
     thread,
@@ -237,7 +237,7 @@ struct First {
 }
 
 /// Asks for another name every millisecond from the start of a server on, until an answer has less than the whole TTL; `loads` runs from the
-/// first answer on.
+/// first answer on. As long as nobody listens it is the same name: a server that takes its time is not to find all names asked for.
 fn first_hit(
     lab: &Lab,
     server: &mut Server,
@@ -250,8 +250,11 @@ fn first_hit(
     let (mut first, mut packet) = (First::default(), Vec::new());
     let within = if server.name.keeps() { HIT_WITHIN } else { HIT_WITHIN_NOTHING };
     let mut waits_since = server.began;
-    for name in names {
+    let mut names = names.iter();
+    let mut next_name = names.next();
+    while let Some(name) = next_name {
         lab.go_on()?;
+        let mut is_refused = false;
         if first.loading.as_mut().is_some_and(|loading| loading.ended().is_none()) {
             waits_since = Instant::now();
         }
@@ -261,15 +264,18 @@ fn first_hit(
         if let Some(query) = Query::from_line(format!("{name} A rd").as_bytes()).ok().flatten() {
             packet.clear();
             query.write(&mut packet);
-            // Nobody listens yet.
-            let _ = socket.send(&packet);
+            is_refused |= socket.send(&packet).is_err_and(|error| is_refusal(&error));
             first.asked += 1;
         }
         let next = Instant::now() + ASK_EVERY;
         while Instant::now() < next {
-            let Some(ttl) = answered(&socket) else {
-                thread::sleep(ASK_EVERY / 10);
-                continue;
+            let ttl = match answered(&socket) {
+                Ok(Some(ttl)) => ttl,
+                waits => {
+                    is_refused |= waits.is_err_and(|error| is_refusal(&error));
+                    thread::sleep(ASK_EVERY / 10);
+                    continue;
+                }
             };
             let since = server.began.elapsed().as_secs_f64() * 1000.0;
             first.answer_ms.get_or_insert(since);
@@ -281,6 +287,10 @@ fn first_hit(
         if first.hit_ms.is_some() {
             break;
         }
+        match is_refused {
+            true => first.asked -= 1,
+            false => next_name = names.next(),
+        }
         if let (Some(_), Some(command), None) = (first.answer_ms, loads, &first.loading) {
             let folder = lab.folder("cache")?;
             first.loading = Some(process::Process::start(command, &Place::default(), &folder)?);
@@ -289,11 +299,20 @@ fn first_hit(
     Ok(first)
 }
 
+/// Whether nobody listens yet.
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+}
+
 /// The TTL of an answer, where one came.
-fn answered(socket: &UdpSocket) -> Option<u32> {
+fn answered(socket: &UdpSocket) -> io::Result<Option<u32>> {
     let mut room = [0; 1024];
-    let octets = socket.recv(&mut room).ok()?;
-    let reply = &room[..octets];
+    let octets = socket.recv(&mut room)?;
+    Ok(ttl_of(&room[..octets]))
+}
+
+/// The TTL of the first record of an answer, if it is one.
+fn ttl_of(reply: &[u8]) -> Option<u32> {
     if reply.len() < 12 || reply[3] & 15 != 0 || reply[6..8] == [0, 0] {
         return None;
     }
