@@ -174,6 +174,11 @@ impl Change {
     pub fn added(&self) -> &Records {
         &self.added
     }
+
+    /// Octets of all its records.
+    pub fn octets(&self) -> usize {
+        self.removed.octets().len() + self.added.octets().len()
+    }
 }
 
 /// Owner and serial of the SOA record that comes first and is the only one.

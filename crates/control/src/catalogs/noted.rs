@@ -30,8 +30,7 @@ impl Noted {
             }
             list.push(change.clone());
         }
-        let octets = |change: &Change| change.removed().octets().len() + change.added().octets().len();
-        if list.len() > CHANGES_MAX || list.iter().map(octets).sum::<usize>() > OCTETS_MAX {
+        if list.len() > CHANGES_MAX || list.iter().map(Change::octets).sum::<usize>() > OCTETS_MAX {
             list.clear();
         }
     }

@@ -44,7 +44,7 @@ impl Condensing {
             }
         }
         let change = condenser.into_change().ok()?;
-        let octets = change.removed().octets().len() + change.added().octets().len();
+        let octets = change.octets();
         let is_shorter = octets as u64 <= octets_all / 2;
         let taken = is_shorter.then(|| Taken::new(self, octets)).flatten()?;
         self.count.fetch_add(1, Ordering::Relaxed);

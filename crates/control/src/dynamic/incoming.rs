@@ -100,8 +100,7 @@ impl Incoming {
             What::Changes(changes, _) => &changes[..],
             What::Checked(..) => &[],
         };
-        let of = |change: &Change| change.removed().octets().len() + change.added().octets().len();
-        size_of::<Incoming>() + changes.iter().map(of).sum::<usize>()
+        size_of::<Incoming>() + changes.iter().map(Change::octets).sum::<usize>()
     }
 }
 
@@ -242,7 +241,7 @@ impl Changer {
                 waiting = (0, 0);
             }
             waiting.0 += 1;
-            waiting.1 += change.removed().octets().len() + change.added().octets().len();
+            waiting.1 += change.octets();
             let does_not_fit = |told: Option<Told>| told.map(|told| told.tell(Err(NotTaken::DoesNotFit)));
             let held = self.zones.get(name).and_then(|zone| Some(zone.newest()?.row().serial));
             if held != Some(change.serial_before()) {

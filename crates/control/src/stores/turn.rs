@@ -35,8 +35,7 @@ pub(super) struct Coming {
 
 impl Coming {
     fn octets(&self) -> usize {
-        let of = |change: &Change| change.removed().octets().len() + change.added().octets().len();
-        self.changes.iter().map(of).sum()
+        self.changes.iter().map(Change::octets).sum()
     }
 }
 

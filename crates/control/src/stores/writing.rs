@@ -302,8 +302,7 @@ impl About {
         let Some((tell, over)) = self.tell.clone().zip(over) else {
             return Err((done, not_now("it is not known yet which version of the zone its database has")));
         };
-        let of = |change: &Change| change.removed().octets().len() + change.added().octets().len();
-        let octets = change.as_ref().map_or(0, of);
+        let octets = change.as_ref().map_or(0, Change::octets);
         let number = match self.writes.begin(&zone, octets, done) {
             Ok(number) => number,
             Err(done) => {

@@ -225,7 +225,7 @@ impl Changer {
             }
         }
         match draft.into_change(style, now) {
-            Ok(change) if change_octets(&change) > WRITE_OCTETS_MAX => match taken {
+            Ok(change) if change.octets() > WRITE_OCTETS_MAX => match taken {
                 1 => Err(NotAltered::said(413, "more changes than a database is asked for at once").into()),
                 // Each by itself, from here on.
                 _ => self.work_out_for_store(zone, &asks[..1]),
@@ -349,10 +349,6 @@ impl super::Alters {
             |(_, alter): &&mut (Option<Instant>, Alter)| alter.zones.iter().any(|own| **own == *zone);
         self.waiting.iter_mut().filter(of_zone).for_each(|(at, _)| *at = None);
     }
-}
-
-fn change_octets(change: &Change) -> usize {
-    change.removed().octets().len() + change.added().octets().len()
 }
 
 impl Dynamic {
