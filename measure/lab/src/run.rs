@@ -207,7 +207,7 @@ fn contenders(
     let mut names = Vec::new();
     for name in wanted {
         match name.program() {
-            None if matches!(name, Name::Zonda | Name::Limited) => {
+            None if name.is_this_build() => {
                 programs.zonda = zonda(options.zonda.as_deref(), &bench)?;
                 names.push(name);
             }

@@ -96,7 +96,7 @@ fn program(record: &Record, contender: &str) -> Option<String> {
     let kernel = machine::kernel_release(&record.machine);
     // Starts have a row of their own for each way: `zonda, pack`.
     let ours = match contender.split(',').next().and_then(Name::from_text) {
-        Some(Name::Zonda | Name::Limited) => "zonda",
+        Some(name) if name.is_this_build() => "zonda",
         Some(Name::Before) => return None,
         // What is no server by name is one of this program: an echo server, a lock.
         Some(Name::Echo | Name::Engine(_)) | None => "zonda-bench",

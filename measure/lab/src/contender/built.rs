@@ -21,7 +21,9 @@ impl Name {
     pub fn built(self, programs: &Programs) -> Built {
         let (zonda, bench) = (programs.zonda.to_string_lossy(), programs.bench.to_string_lossy());
         let said = match self {
-            Name::Zonda | Name::Limited => process::said(&[&zonda, "--version"]),
+            Name::Zonda | Name::Limited | Name::ZondaSqlite | Name::ZondaPostgresql => {
+                process::said(&[&zonda, "--version"])
+            }
             Name::Before => process::said(&[&programs.before.to_string_lossy(), "--version"]),
             Name::Engine(_) | Name::Echo => process::said(&[&bench, "--version"]),
             Name::Named => process::said(&["named", "-V"]),

@@ -40,8 +40,8 @@ impl Database {
     /// Of a contender.
     pub fn of(name: Name) -> Option<Database> {
         match name {
-            Name::PdnsSqlite => Some(Database::Sqlite),
-            Name::PdnsPostgresql => Some(Database::Postgresql),
+            Name::PdnsSqlite | Name::ZondaSqlite => Some(Database::Sqlite),
+            Name::PdnsPostgresql | Name::ZondaPostgresql => Some(Database::Postgresql),
             _ => None,
         }
     }
@@ -54,7 +54,7 @@ impl Database {
         }
     }
 
-    /// What is missing for it; `None` where nothing is.
+    /// What is missing for PowerDNS with it, and for its statements alone; `None` where nothing is.
     pub fn missing(self) -> Option<String> {
         let (backend, package) = self.names();
         let module = format!("lib{backend}backend.so");

@@ -22,6 +22,7 @@ mod resolving;
 mod rights;
 mod role;
 mod server;
+mod stored;
 mod unbound;
 mod zonda;
 
@@ -137,6 +138,8 @@ impl Name {
             Name::Zonda => zonda::setup(&job.programs.zonda, job),
             Name::Before => zonda::setup(&job.programs.before, job),
             Name::Limited => zonda::limited(job),
+            Name::ZondaSqlite => stored::setup(Database::Sqlite, job),
+            Name::ZondaPostgresql => stored::setup(Database::Postgresql, job),
             Name::Named => named::setup(job),
             Name::Nsd => nsd::setup(job),
             Name::Knot => knot::setup(job),
@@ -166,6 +169,7 @@ impl Name {
             rights::hand_over(job.folder)?;
             if self.of_zonda(job.programs).is_some() {
                 rights::hand_over(&job.folder.join(zonda::PACKS))?;
+                rights::hand_over(&job.folder.join(stored::FOLDER))?;
             }
         }
         let mut setup = self.setup(&Job { zones: &zones, ..*job });

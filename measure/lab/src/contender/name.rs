@@ -9,10 +9,12 @@ use crate::recipe::Name;
 
 impl Name {
     /// All contenders.
-    pub const ALL: [Name; 22] = [
+    pub const ALL: [Name; 24] = [
         Name::Zonda,
         Name::Before,
         Name::Limited,
+        Name::ZondaSqlite,
+        Name::ZondaPostgresql,
         Name::Named,
         Name::Nsd,
         Name::Knot,
@@ -34,8 +36,8 @@ impl Name {
         Name::Echo,
     ];
     /// Their names.
-    pub const TEXTS: [&str; 22] = {
-        let mut texts = [""; 22];
+    pub const TEXTS: [&str; 24] = {
+        let mut texts = [""; 24];
         let mut at = 0;
         while at < texts.len() {
             texts[at] = Name::ALL[at].text();
@@ -50,6 +52,8 @@ impl Name {
             Name::Zonda => "zonda",
             Name::Before => "before",
             Name::Limited => "limited",
+            Name::ZondaSqlite => "zonda-sqlite",
+            Name::ZondaPostgresql => "zonda-postgresql",
             Name::Named => "named",
             Name::Nsd => "nsd",
             Name::Knot => "knot",
@@ -84,16 +88,21 @@ impl Name {
     /// The program of those that are builds of this project's server.
     pub fn of_zonda(self, programs: &Programs) -> Option<&Path> {
         match self {
-            Name::Zonda | Name::Limited => Some(&programs.zonda),
             Name::Before => Some(&programs.before),
-            _ => None,
+            name => name.is_this_build().then_some(&programs.zonda),
         }
+    }
+
+    /// Whether it is the server under test, in one way of setting it up.
+    pub fn is_this_build(self) -> bool {
+        matches!(self, Name::Zonda | Name::Limited | Name::ZondaSqlite | Name::ZondaPostgresql)
     }
 
     /// The program, where it is not of this project.
     pub fn program(self) -> Option<&'static str> {
         match self {
-            Name::Zonda | Name::Before | Name::Limited | Name::Engine(_) | Name::Echo => None,
+            Name::Zonda | Name::Before | Name::Limited | Name::ZondaSqlite | Name::ZondaPostgresql => None,
+            Name::Engine(_) | Name::Echo => None,
             Name::Named => Some("named"),
             Name::Nsd => Some("nsd"),
             Name::Knot => Some("knotd"),
@@ -107,7 +116,8 @@ impl Name {
     /// Debian's packages that bring it.
     pub fn package(self) -> &'static str {
         match self {
-            Name::Zonda | Name::Before | Name::Limited | Name::Engine(_) | Name::Echo => "",
+            Name::Zonda | Name::Before | Name::Limited | Name::ZondaSqlite | Name::ZondaPostgresql => "",
+            Name::Engine(_) | Name::Echo => "",
             Name::Named => "bind9",
             Name::Nsd => "nsd",
             Name::Knot => "knot",

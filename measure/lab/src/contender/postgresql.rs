@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
     thread,
@@ -22,7 +23,9 @@ pub const FOLDER: &str = "postgresql";
 /// Its superuser, who needs no password over its socket.
 const USER: &str = "owner";
 /// The database of a run.
-const DATABASE: &str = "pdns";
+const DATABASE: &str = "run";
+/// What a database without anything is a copy of.
+const EMPTY: &str = "template0";
 /// Where Debian has its programs, in a folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 /// How long it may take to start.
@@ -117,6 +120,11 @@ impl Postgresql {
         self.run("postgres", &words, stop)
     }
 
+    /// The same without anything in it.
+    pub fn empty(&self, stop: &AtomicBool) -> Result<(), Error> {
+        self.copy(EMPTY, stop)
+    }
+
     fn run(&self, database: &str, words: &[&str], stop: &AtomicBool) -> Result<(), Error> {
         // What it says itself is in its own.
         let folder = self.folder.join("commands");
@@ -157,7 +165,24 @@ impl Postgresql {
         [&*path, "--username", USER, "--host", &*folder].map(str::to_owned).to_vec()
     }
 
-    /// Where it is, for a PowerDNS whose folder lies beside its own.
+    /// Where it is, for a Zonda whose folder lies beside its own.
+    pub fn url(folder: &Path) -> String {
+        let host = folder.with_file_name(FOLDER);
+        let is_plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-._".contains(&octet);
+        let host: String = host
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .map(
+                |&octet| {
+                    if is_plain(octet) { char::from(octet).to_string() } else { format!("%{octet:02X}") }
+                },
+            )
+            .collect();
+        format!("postgres://{USER}@{host}/{DATABASE}")
+    }
+
+    /// The same for a PowerDNS.
     pub fn powerdns_settings(folder: &Path) -> String {
         let host = folder.with_file_name(FOLDER);
         format!("gpgsql-host={}\ngpgsql-dbname={DATABASE}\ngpgsql-user={USER}\n", host.display())

@@ -184,11 +184,19 @@ impl Name {
             (_, Role::Resolver { .. }) => Some("it resolves nothing"),
             (Name::Kresd | Name::Recursor, _) => Some("it serves no zones: it resolves"),
             (
-                Name::Zonda | Name::Before | Name::Limited | Name::PdnsSqlite | Name::PdnsPostgresql,
+                Name::Zonda
+                | Name::Before
+                | Name::Limited
+                | Name::ZondaSqlite
+                | Name::ZondaPostgresql
+                | Name::PdnsSqlite
+                | Name::PdnsPostgresql,
                 Role::Api,
             ) => None,
             (_, Role::Api) => Some("it has no API over HTTP that changes records"),
-            (Name::PdnsSqlite | Name::PdnsPostgresql, _) => Some("it is there for changes over HTTP"),
+            (Name::ZondaSqlite | Name::ZondaPostgresql | Name::PdnsSqlite | Name::PdnsPostgresql, _) => {
+                Some("it is there for changes over HTTP")
+            }
             (_, Role::Static)
             | (Name::Zonda | Name::Before | Name::Limited | Name::Named | Name::Knot, _) => None,
             (Name::Pdns | Name::Unbound | Name::Engine(_), Role::Reloaded) => {

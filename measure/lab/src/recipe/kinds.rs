@@ -92,6 +92,10 @@ pub enum Name {
     Before,
     /// It with rate limits that nobody reaches: what counting costs.
     Limited,
+    /// It with its zones in a store in SQLite, which its API changes.
+    ZondaSqlite,
+    /// The same in PostgreSQL.
+    ZondaPostgresql,
     /// BIND 9.
     Named,
     /// NSD.

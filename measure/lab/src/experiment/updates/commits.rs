@@ -44,6 +44,14 @@ enum Who {
     Limit,
 }
 
+/// Name of its statements alone in results.
+fn alone(database: Database) -> &'static str {
+    match database {
+        Database::Sqlite => SQLITE,
+        Database::Postgresql => POSTGRESQL,
+    }
+}
+
 impl Who {
     fn label(self) -> &'static str {
         match self {
@@ -128,15 +136,15 @@ impl Ground {
             return Err(Error::Option { option: "--out", rule });
         }
         let mut names = lab.able(Role::Api, "");
-        let is_there = |lab: &mut Lab, database: Database, name: Name, alone: &str| {
+        let has = |lab: &mut Lab, database: Database| {
             let missing = database.missing();
             if let Some(text) = &missing {
-                lab.note(format!("{} and {alone} are left out: {text}", name.text()));
+                lab.note(format!("{} and those with this database are left out: {text}", alone(database)));
             }
             missing.is_none()
         };
-        let has_sqlite = is_there(lab, Database::Sqlite, Name::PdnsSqlite, SQLITE);
-        let has_postgresql = is_there(lab, Database::Postgresql, Name::PdnsPostgresql, POSTGRESQL);
+        let has_sqlite = has(lab, Database::Sqlite);
+        let has_postgresql = has(lab, Database::Postgresql);
         names.retain(|&name| match Database::of(name) {
             Some(Database::Sqlite) => has_sqlite,
             Some(Database::Postgresql) => has_postgresql,
@@ -233,8 +241,11 @@ impl Ground {
         case: usize,
         under: &[String],
     ) -> Result<(Taker, SocketAddr), Error> {
-        if let (Some(Database::Postgresql), Some(postgresql)) = (Database::of(name), &self.postgresql) {
-            postgresql.copy(&filled(case), &lab.stop)?;
+        match (name, &self.postgresql) {
+            (Name::PdnsPostgresql, Some(postgresql)) => postgresql.copy(&filled(case), &lab.stop)?,
+            // It is filled by the server's own commands.
+            (Name::ZondaPostgresql, Some(postgresql)) => postgresql.empty(&lab.stop)?,
+            _ => {}
         }
         let subject = Subject { under: under.to_vec(), ..lab.subject_as(name, 1, Role::Api) };
         let taker = lab.start_taker(Some(&subject), &self.places[case].set.zones)?;

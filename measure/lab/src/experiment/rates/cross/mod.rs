@@ -1,7 +1,7 @@
-//! Rates checked by generators of others: once a block, each server is offered four fifths of the rate that it held there, in single packets.
+//! Rates checked by generators of others: once a block, each server is offered four fifths of the rate that it held there.
 //!
-//! What is compared is what both generators mean by the same words: of queries offered at the same rate, the share that was answered, and how many that
-//! were a second; ours offers them directly afterwards, as fast as the other one in fact did. dnsperf does so in each block. On one core it offers less
+//! What is compared is what both generators mean by the same words: of queries offered at the same rate, the share that was answered, however late, and how
+//! many that were a second; ours offers them directly afterwards, as fast as the other one in fact did. dnsperf does so in each block. On one core it offers less
 //! than fast servers hold, so its own limit is measured against the block's echo server; kxdpgun, which takes some seconds to attach to a link, checks
 //! those servers at the whole four fifths, asked in the usual way, in the first block of a place that counts.
 
@@ -194,8 +194,7 @@ fn offer(
         let mut words = ["--rate", &theirs.rate().max(1.0).to_string(), "--seconds", &seconds.to_string()]
             .map(str::to_owned)
             .to_vec();
-        // Single packets at an even pace, as the other one's, whatever those of the row are: with trains a server's core has less to do for each.
-        words.extend(open_loop_words(lab, &Row { trains: false, poisson: false, ..spot.row.clone() }));
+        words.extend(open_loop_words(lab, &as_theirs(tool.which, &spot.row)));
         let ours = lab.load(server, &spot.set.queries, &words)?["outcome"].take();
         beyond::drain(lab, address.port())?;
         raw["counted"] = told(&theirs);
@@ -210,6 +209,16 @@ fn offer(
         found.cross.of(tool.which).push((who, at), held, &theirs, &ours_counted(&ours), mark);
     }
     Ok(())
+}
+
+/// The way of asking that is like the other one's: at an even pace, and as many packets at a time. Those that come together cost a server's core less.
+fn as_theirs(which: Foreign, row: &Row) -> Row {
+    let trains = match which {
+        Foreign::Dnsperf => false,
+        // Ten in a batch, where single packets of so many a second would be more than the server's core can receive.
+        Foreign::Kxdpgun => row.trains,
+    };
+    Row { trains, poisson: false, ..row.clone() }
 }
 
 impl Checked {
@@ -236,7 +245,8 @@ fn ours_counted(outcome: &Value) -> Counts {
     let latency = outcome["latency_us"]["mean"].as_f64().filter(|&micros| micros > 0.0);
     Counts {
         sent: number("sent"),
-        answered: number("received"),
+        // Others wait for seconds, ours only as long as a trial may last.
+        answered: number("received") + number("late"),
         seconds: number("seconds").max(f64::MIN_POSITIVE),
         latency_us: latency,
     }

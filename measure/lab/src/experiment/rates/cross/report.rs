@@ -17,7 +17,7 @@ pub fn report(lab: &mut Lab, spots: &[Spot], cross: &Cross) {
         let version = lab.record.machine["generators"][program].as_str().unwrap_or_default().to_owned();
         lab.record.figures.extend(checked.figures(program));
         for spot in spots {
-            lab.record.tables.extend(checked.table(&spot.at, &format!("{program} {version}")));
+            lab.record.tables.extend(checked.table(&spot.at, which, &version));
             checked.apart(&spot.at, program).into_iter().for_each(|note| lab.note(note));
         }
     }
@@ -38,7 +38,7 @@ impl Checked {
     }
 
     /// A place; `None` where nothing was checked.
-    fn table(&self, at: &str, program: &str) -> Option<Table> {
+    fn table(&self, at: &str, which: Foreign, version: &str) -> Option<Table> {
         let median = |values: &Values, who: &str| statistics::median(values.of(who, at));
         let can = median(&self.can, Name::Echo.text());
         let latency = |side: &Side, who: &str| match side.latency.of(who, at) {
@@ -70,14 +70,24 @@ impl Checked {
         rows[0].resize(COLUMNS.len(), String::new());
         rows.extend(names.map(row));
         let place = if at.is_empty() { String::new() } else { format!(", {at}") };
+        let together = match which {
+            Foreign::Dnsperf => {
+                "Both send single packets, which cost a server's core more than trains: who held the rate with these may lose some here, with both."
+            }
+            Foreign::Kxdpgun => {
+                "It sends ten packets at a time, ours trains where the way of asking has them."
+            }
+        };
         let note = format!(
             "Offered: {:.0} % of the rate that the server held in that block, or what the program can offer on the generator's cores if that is less: that is what it \
-             offered the echo server. Ours offered as much directly afterwards. Both send single packets, which cost a server's core more than trains: who held the rate with \
-             these may lose some here, with both. Answers: a second, as it counts over as ours does. Latency: ours from the moment when a \
+             offered the echo server. Ours offered as much directly afterwards. {together} \
+             Answers: a second, as it counts over as ours does. Latency: ours from the moment when a \
              query was due, the other's from when it left. Medians of all checks.",
             SHARE * 100.0
         );
-        (rows.len() > 1).then(|| table(&format!("Checked by {program}{place}"), &COLUMNS, rows, &note))
+        (rows.len() > 1).then(|| {
+            table(&format!("Checked by {} {version}{place}", which.program()), &COLUMNS, rows, &note)
+        })
     }
 
     /// Whether what both counted differs by more than that.
@@ -167,11 +177,11 @@ mod tests {
         assert_eq!(who, ["lossy", "slow", "deaf"], "{notes:?}");
         assert!(notes[0].contains("of 80000/s it saw 98.00 % answered, ours 100.00 %"), "{notes:?}");
         assert!(notes[1].contains("1.143 times ours"), "{notes:?}");
-        let table = checked.table("x", "dnsperf 2.10").map(|table| table.rows);
+        let table = checked.table("x", Foreign::Dnsperf, "2.10").map(|table| table.rows);
         let rows = table.unwrap_or_default();
         assert_eq!((rows.len(), &rows[0][1], &rows[1][2]), (7, &"90000".to_owned(), &"80 %".to_owned()));
         assert!(rows.iter().all(|row| row.len() == COLUMNS.len()));
-        assert!(checked.table("y", "dnsperf 2.10").is_none());
+        assert!(checked.table("y", Foreign::Dnsperf, "2.10").is_none());
         assert_eq!(percent(0.999_999), "99.99");
     }
 }

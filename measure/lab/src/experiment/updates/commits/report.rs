@@ -2,18 +2,23 @@
 
 use super::{Found, Ground, LIMIT, POSTGRESQL, SQLITE};
 use crate::{
+    contender::Database,
     experiment::{
         Lab, Marked, Values, interval_text,
         runs::{self, Pair},
         table,
         updates::DISK,
     },
+    recipe::Name,
     record::{Figure, Table},
     statistics,
 };
 
 /// The rate over that of the faster database, the metric's name.
 const OF_DATABASE: &str = "rate over the faster database";
+
+/// The rate over that of the database that a server has its zones in, likewise.
+const OF_OWN: &str = "rate over its own database";
 
 /// Adds tables, figures, targets and charts to the record.
 pub(super) fn report(lab: &mut Lab, ground: &Ground, found: &mut Found) {
@@ -29,7 +34,8 @@ pub(super) fn report(lab: &mut Lab, ground: &Ground, found: &mut Found) {
         values.arrange_places(&places_at);
     }
     let found = &*found;
-    let (mut of_limit, mut of_database) = (Values::default(), Values::default());
+    let (mut of_limit, mut of_database, mut of_own) =
+        (Values::default(), Values::default(), Values::default());
     for at in &names_at {
         for who in found.rates.contenders().into_iter().filter(|&who| who != LIMIT) {
             runs::divide(&found.rates, &Pair { one: who, other: LIMIT, at }, who, &mut of_limit);
@@ -37,6 +43,9 @@ pub(super) fn report(lab: &mut Lab, ground: &Ground, found: &mut Found) {
         for name in &ground.names {
             for (value, mark) in over_database(found, name.text(), at) {
                 of_database.push_marked(name.text(), at, value, mark);
+            }
+            for (value, mark) in over_own(found, name.text(), at) {
+                of_own.push_marked(name.text(), at, value, mark);
             }
         }
     }
@@ -47,6 +56,7 @@ pub(super) fn report(lab: &mut Lab, ground: &Ground, found: &mut Found) {
         "rate" => found.rates.marked(who, at),
         "p50" => found.medians.marked(who, at),
         OF_DATABASE => over_database(found, who, at),
+        OF_OWN => over_own(found, who, at),
         _ => Vec::new(),
     });
     let [rate, median] =
@@ -61,6 +71,7 @@ pub(super) fn report(lab: &mut Lab, ground: &Ground, found: &mut Found) {
     }
     record.figures.extend(of_limit.figures("share of limit", "", true));
     record.figures.extend(of_database.figures(OF_DATABASE, "", true));
+    record.figures.extend(of_own.figures(OF_OWN, "", true));
     record.charts.push(found.rates.bars("Changes done", "changes a second", &names_at, true));
     record.charts.push(found.cpu.bars("Processor time a change", "microseconds", &names_at, true));
 }
@@ -69,6 +80,12 @@ pub(super) fn report(lab: &mut Lab, ground: &Ground, found: &mut Found) {
 fn over_database(found: &Found, who: &str, at: &str) -> Vec<Marked> {
     let databases = [SQLITE, POSTGRESQL].map(|database| found.rates.marked(database, at));
     runs::over(&found.rates.marked(who, at), &runs::best(&databases, false))
+}
+
+/// A rate over that of the statements of the server's own database in the same round; nothing of one without.
+fn over_own(found: &Found, who: &str, at: &str) -> Vec<Marked> {
+    let Some(database) = Name::from_text(who).and_then(Database::of) else { return Vec::new() };
+    runs::over(&found.rates.marked(who, at), &found.rates.marked(super::alone(database), at))
 }
 
 fn table_of(at: &str, rates: &[Figure], found: &Found) -> Table {
@@ -97,7 +114,7 @@ fn table_of(at: &str, rates: &[Figure], found: &Found) -> Table {
     };
     let rows = rates.iter().filter(|figure| figure.at == at).map(row).collect();
     let columns = ["who", "changes/s", "95 %", "of limit", "median us", "p99 us", "CPU us", "failed"];
-    let note = "Alone: the statements of a change without PowerDNS. CPU: of a server with its database, in ticks of 10 ms; of \
+    let note = "Alone: the statements of a change of PowerDNS, without it. CPU: of a server with its database, in ticks of 10 ms; of \
                 PostgreSQL alone with the making of its connections. Failed: refused or not answered, in all runs.";
     table(at, &columns, rows, note)
 }
