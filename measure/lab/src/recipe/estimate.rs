@@ -181,7 +181,7 @@ impl Recipe {
                 let records: f64 = self.cases.iter().map(|case| records(case, &effort)).sum();
                 let updates = self.takers() * (effort.updates as f64 / UPDATES_A_SECOND + WATCHED_SECONDS);
                 let pairs = effort.pairs as f64 * 4.0 * (effort.run_seconds + LOAD_START);
-                all + updates + pairs + 4.0 * records * RECORD * 2.0
+                all + updates + pairs + 4.0 * records * RECORD
             }
             Measure::History => {
                 let versions = effort.versions.min(VERSIONS) as f64;
