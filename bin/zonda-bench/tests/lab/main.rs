@@ -281,7 +281,7 @@ fn complaints_say_what_to_do() {
     for (words, status, expected) in [
         (&["no-such"][..], 2, "no recipe no-such: expected the path of a file or one of root, net"),
         (&["root", "--zonda", "/no/zonda"], 1, "/no/zonda is missing: build it with `cargo build"),
-        (&["root", "--contenders", "bind4"], 2, "expected some of zonda, before, limited, named"),
+        (&["root", "--contenders", "bind4"], 2, "expected some of zonda, before, limited, zonda-sqlite"),
         (&["root", "--cpus-server", "1000"], 2, "--cpus-server: core 1000 is not there"),
         (&["root", "--scale", "0"], 2, "--scale: must be from"),
         (&[], 2, "RECIPE"),
