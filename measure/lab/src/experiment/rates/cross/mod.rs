@@ -257,3 +257,24 @@ fn told(counts: &Counts) -> Value {
     let Counts { sent, answered, seconds, latency_us } = counts;
     json!({ "sent": sent, "answered": answered, "seconds": seconds, "mean_latency_us": latency_us })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_asks_as_theirs_and_counts_what_is_late() {
+        let usual = Row { poisson: true, ..Row::default() };
+        let single = Row { trains: false, ..Row::default() };
+        for (which, row, trains) in [
+            (Foreign::Dnsperf, &usual, false),
+            (Foreign::Kxdpgun, &usual, true),
+            (Foreign::Kxdpgun, &single, false),
+        ] {
+            let asked = as_theirs(which, row);
+            assert_eq!((asked.trains, asked.poisson), (trains, false), "{}", which.program());
+        }
+        let counts = ours_counted(&json!({ "sent": 10, "received": 6, "late": 3, "seconds": 1.0 }));
+        assert_eq!((counts.sent, counts.answered), (10.0, 9.0));
+    }
+}
