@@ -237,7 +237,8 @@ struct First {
 }
 
 /// Asks for another name every millisecond from the start of a server on, until an answer has less than the whole TTL; `loads` runs from the
-/// first answer on. As long as nobody listens it is the same name: a server that takes its time is not to find all names asked for.
+/// first answer on. As long as nobody listens it is the same name: a server that takes its time is not to find all names asked for. Where they were
+/// all asked for, their answers are still waited for.
 fn first_hit(
     lab: &Lab,
     server: &mut Server,
@@ -252,7 +253,7 @@ fn first_hit(
     let mut waits_since = server.began;
     let mut names = names.iter();
     let mut next_name = names.next();
-    while let Some(name) = next_name {
+    loop {
         lab.go_on()?;
         let mut is_refused = false;
         if first.loading.as_mut().is_some_and(|loading| loading.ended().is_none()) {
@@ -261,7 +262,8 @@ fn first_hit(
         if waits_since.elapsed() > within || server.began.elapsed() > LOADED_WITHIN + within {
             break;
         }
-        if let Some(query) = Query::from_line(format!("{name} A rd").as_bytes()).ok().flatten() {
+        let line = next_name.map(|name| format!("{name} A rd"));
+        if let Some(query) = line.and_then(|line| Query::from_line(line.as_bytes()).ok().flatten()) {
             packet.clear();
             query.write(&mut packet);
             is_refused |= socket.send(&packet).is_err_and(|error| is_refusal(&error));
