@@ -14,7 +14,7 @@ pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| match std::env::var_os("ZONDA") {
         Some(path) => path.into(),
-        None => build("zonda"),
+        None => built().join("zonda"),
     })
 }
 
@@ -23,35 +23,38 @@ pub fn bench_program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| match std::env::var_os("ZONDA") {
         Some(path) => Path::new(&path).with_file_name("zonda-bench"),
-        None => build("zonda-bench"),
+        None => built().join("zonda-bench"),
     })
 }
 
 /// The program that writes a generated Internet to a folder: an example of crate `sim`, built from these sources, once a test program.
 pub fn export_program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| build_target("sim", &["--example", "export"]).join("examples").join("export"))
+    PROGRAM.get_or_init(|| built().join("examples").join("export"))
 }
 
 /// The program that puts the servers of a scenario on sockets: an example of crate `sim` as well.
 pub fn attack_program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| build_target("sim", &["--example", "attack"]).join("examples").join("attack"))
+    PROGRAM.get_or_init(|| built().join("examples").join("attack"))
 }
 
-/// Builds a program with the profile and target folder of this test program.
-fn build(package: &str) -> PathBuf {
-    build_target(package, &[]).join(package)
+/// The folder of all programs and examples, built with the profile and target folder of this test program.
+///
+/// All of them and of the whole workspace, as whoever builds all tests has built them: what is built by itself has other features of the
+/// libraries that it shares, each of which is compiled once more then.
+fn built() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(build)
 }
 
-/// Builds a package, or what `more` names of it; the folder that it lies in.
-fn build_target(package: &str, more: &[&str]) -> PathBuf {
+fn build() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test program");
     let profile = test.ancestors().nth(2).expect("a test program lies in target/PROFILE/deps");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--quiet", "--package", package]).args(more).arg("--target-dir");
+    command.args(["build", "--quiet", "--workspace", "--bins", "--examples", "--target-dir"]);
     command.arg(profile.parent().expect("a target folder")).current_dir(repository());
-    // What cargo told this program about its package is not for the build of another: build scripts that look at it would run again,
+    // What cargo told this program about its package is not for the build of others: build scripts that look at it would run again,
     // and all that stands on them be compiled again, here and at the next build outside.
     let of_package = ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"];
     for (name, _) in std::env::vars_os() {
@@ -62,7 +65,7 @@ fn build_target(package: &str, more: &[&str]) -> PathBuf {
     if profile.ends_with("release") {
         command.arg("--release");
     }
-    assert!(command.status().expect("the program cargo").success(), "{package} does not build");
+    assert!(command.status().expect("the program cargo").success(), "the programs do not build");
     profile.to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! Measures reading: `cargo run --release -p zonefile --example rate -- FILE ORIGIN [scalar] [print] [once]`.
+//! Measures reading: `cargo run --release -p zonefile --example reading_rate -- FILE ORIGIN [scalar] [print] [once]`.
 //!
 //! Reads the file in five rounds and prints the best and the median processor time of one reading. The text
 //! is read from memory, so that the disk is not measured; small files are read several times a round, since

@@ -1,6 +1,6 @@
 //! How fast zones leave: messages of a whole zone of a million records, rendered one after another on one thread; by its processor time.
 //!
-//! `cargo run --release -p transfer --example rate [RECORDS]`
+//! `cargo run --release -p transfer --example outgoing_rate [RECORDS]`
 
 use std::sync::Arc;
 
