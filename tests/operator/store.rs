@@ -204,6 +204,41 @@ fn many_zones_and_folders_all_or_none() {
     zonda(&["store", "import", &store]).assert_fails(2, &["ORIGIN=FILE"]);
 }
 
+#[test]
+fn zones_of_a_servers_settings() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    for name in ["spread/a/b/ab.test.zone", "spread/c/d/cd.test.zone", "folder/e.test.zone", "one.zone"] {
+        let path = scratch.path(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, SOUND).expect("a file");
+    }
+    scratch.write("names", b"ab.test\ncd.test # two of them\n");
+    let text = "[[zone]]\nname = \"one.test\"\nfile = \"one.zone\"\n\
+        [[zone]]\nnames-file = \"names\"\nfile = \"spread/{1}/{2}/{name}.zone\"\n\
+        [[zone-directory]]\npath = \"folder\"\n";
+    let elsewhere = "[[remote]]\nname = \"other\"\naddresses = [\"192.0.2.1\"]\n\
+        [[zone]]\nname = \"moved.test\"\nprimaries = [\"other\"]\n";
+    let settings = scratch.write("zonda.toml", format!("{text}{elsewhere}").as_bytes());
+    let import = |more: &[&str]| zonda(&[&["store", "import", &store], more].concat());
+    let said = import(&["--from-config", &settings]);
+    let lines: Vec<&str> = said.assert_fine().output.lines().collect();
+    let names: Vec<&str> = lines.iter().filter_map(|line| line.split([' ', ':']).nth(1)).collect();
+    assert_eq!(names, ["ab.test.", "cd.test.", "e.test.", "one.test."]);
+    assert!(
+        said.errors.contains("zone moved.test. is left out: it is of no file, but from other"),
+        "{}",
+        said.errors
+    );
+    import(&["--from-config", &settings, "one.test=x"]).assert_fails(1, &["one.test.", "twice"]);
+    // A part of the zones is not taken for all of them.
+    std::fs::remove_file(scratch.path("names")).expect("a file");
+    import(&["--from-config", &settings]).assert_fails(1, &["zonda.toml:4", "names"]);
+    let settings = scratch.write("none.toml", elsewhere.as_bytes());
+    import(&["--from-config", &settings]).assert_fails(1, &["none.toml: no zone of it is in a file"]);
+    import(&["--from-config", &settings, "--from-powerdns", "x"]).assert_fails(2, &["--from-powerdns"]);
+}
+
 /// Changes by another program are versions as soon as anybody of ours looks.
 #[test]
 fn others_write_by_sql() {

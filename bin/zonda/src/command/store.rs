@@ -15,6 +15,7 @@ mod at;
 mod edit;
 mod editor;
 mod export;
+mod given;
 mod history;
 mod import;
 mod kept;
@@ -37,6 +38,7 @@ Examples:
   zonda store init zones.db
   zonda store import zones.db example.com=example.com.zone
   zonda store import zones.db --folder /etc/zonda/zones
+  zonda store import zones.db --from-config /etc/zonda/zonda.toml
   zonda store import zones.db --from-powerdns /var/lib/powerdns/pdns.sqlite3
   zonda store edit zones.db example.com --why \"ticket 4711\"
   zonda store history zones.db example.com --diff

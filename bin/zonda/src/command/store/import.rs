@@ -1,15 +1,14 @@
 //! `zonda store import`
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use control::text::{cannot, count};
-use control::wanted::{name_of_file, parse_argument};
+use control::text::count;
+use control::wanted::parse_argument;
 use store::{Database, DatabaseWriter, Fault, Meta, Put};
 use wire::{Name, NameBuf};
 use zonefile::Buffers;
 
-use super::{At, Lines, Said, again, as_json, meta, open, powerdns, source, who};
+use super::{At, Lines, Said, again, as_json, given, meta, open, powerdns, source, who};
 use crate::command::checked::Depth;
 use crate::command::{complain, print};
 
@@ -19,14 +18,10 @@ pub struct Arguments {
     #[command(flatten)]
     at: At,
     /// Zones
-    #[arg(value_name = "ORIGIN=FILE", value_parser = parse_argument, required_unless_present_any = ["folder", "from_powerdns"])]
+    #[arg(value_name = "ORIGIN=FILE", value_parser = parse_argument, required_unless_present_any = ["folder", "from_config", "from_powerdns"])]
     zones: Vec<(NameBuf, PathBuf)>,
-    /// Folder with zone files too, each named after its zone
-    #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
-    /// Names of the files in the folder; `{name}` stands for the zone, `@` for the root zone
-    #[arg(long, value_name = "PATTERN", default_value = "{name}.zone", value_parser = pattern)]
-    pattern: String,
+    #[command(flatten)]
+    more: given::More,
     #[command(flatten)]
     tables: powerdns::FromPowerDns,
     #[command(flatten)]
@@ -35,20 +30,13 @@ pub struct Arguments {
     said: Said,
 }
 
-fn pattern(text: &str) -> Result<String, String> {
-    match text.matches("{name}").count() {
-        1 => Ok(text.to_owned()),
-        _ => Err("expected `{name}` once".into()),
-    }
-}
-
 /// Imports; says whether all went well.
 pub fn run(arguments: &Arguments) -> Result<bool, Lines> {
     let at = &arguments.at;
     if let Some(source) = arguments.tables.source() {
         return powerdns::run(at, &source, &arguments.depth, &arguments.said);
     }
-    let zones = zones(arguments)?;
+    let zones = arguments.more.with(&arguments.zones)?;
     let (mut store, mut buffers, who) = (open(at)?, Buffers::new(), who());
     let meta = meta(&who, arguments.said.why.as_deref());
     let made = again(|| put_all(arguments, &zones, &mut store, &mut buffers, &meta));
@@ -137,41 +125,4 @@ pub(super) fn line(name: &Name, put: &Put) -> String {
         Put::Same => format!("zone {name}: as it was"),
         Put::Disabled => format!("zone {name}: changed, and not enabled: no version"),
     }
-}
-
-/// All zones that are named, and those of the folder. Errors where one is there twice.
-fn zones(arguments: &Arguments) -> Result<Vec<(NameBuf, PathBuf)>, Lines> {
-    let mut zones = arguments.zones.clone();
-    if let Some(folder) = &arguments.folder {
-        let mut found = in_folder(folder, &arguments.pattern)?;
-        if found.is_empty() {
-            return Err(vec![format!("{}: no file is named as {}", folder.display(), arguments.pattern)]);
-        }
-        zones.append(&mut found);
-    }
-    let mut names: Vec<String> = zones.iter().map(|(name, _)| name.to_lowercase().to_string()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(vec![format!("zone {} is given twice", pair[0])]),
-        None => Ok(zones),
-    }
-}
-
-/// Zone files of a folder by their names, in the order of these.
-fn in_folder(folder: &Path, pattern: &str) -> Result<Vec<(NameBuf, PathBuf)>, Lines> {
-    let describe = |error: std::io::Error| vec![format!("{}: {}", folder.display(), cannot("read", &error))];
-    let mut zones = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(describe)? {
-        let path = entry.map_err(describe)?.path();
-        let file = path.file_name().unwrap_or(OsStr::new(""));
-        match name_of_file(file, pattern) {
-            None => {}
-            Some(Ok((name, _))) => zones.push((name, path)),
-            Some(Err(error)) => {
-                return Err(vec![format!("{}: named after no zone: {error}", path.display())]);
-            }
-        }
-    }
-    zones.sort_by(|one, other| one.1.cmp(&other.1));
-    Ok(zones)
 }

@@ -23,16 +23,16 @@ const STATEMENT_MAX: Duration = Duration::from_secs(60);
 #[derive(clap::Args)]
 pub struct FromPowerDns {
     /// Put in all zones of PowerDNS's tables: a file of SQLite, or postgres://USER@HOST/DATABASE (with PGPASSWORD); those that cannot be served are left out, and it is said why
-    #[arg(long, value_name = "TABLES", value_parser = at::place, conflicts_with_all = ["zones", "folder"])]
+    #[arg(long, value_name = "TABLES", value_parser = at::place, conflicts_with_all = ["zones", "folder", "from_config"])]
     from_powerdns: Option<Place>,
     /// What becomes of zones with rows of types that are none of records (ALIAS, LUA): they are left out, or put in without these rows
-    #[arg(long, value_name = "HOW", default_value = "refuse", value_parser = ["refuse", "skip"], conflicts_with_all = ["zones", "folder"])]
+    #[arg(long, value_name = "HOW", default_value = "refuse", value_parser = ["refuse", "skip"], conflicts_with_all = ["zones", "folder", "from_config"])]
     unknown_types: String,
     /// TTL of rows that have none, `default-ttl` of PowerDNS's settings
-    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(u32).range(0..=0x7fff_ffff), conflicts_with_all = ["zones", "folder"])]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(u32).range(0..=0x7fff_ffff), conflicts_with_all = ["zones", "folder", "from_config"])]
     default_ttl: u32,
     /// Take DNSKEY, CDS and CDNSKEY from rows, as PowerDNS does with `direct-dnskey`
-    #[arg(long, conflicts_with_all = ["zones", "folder"])]
+    #[arg(long, conflicts_with_all = ["zones", "folder", "from_config"])]
     direct_dnskey: bool,
 }
 
