@@ -22,6 +22,7 @@ use crate::line::Line;
 use crate::misnamed::{Misnamed, name_of};
 use crate::push::{NotPushed, Push, Pushed};
 use crate::raise::{Came, Raises};
+use feed::by_name::ByName;
 use feed::frame::{Frame, Mark, ON_THEIR_WAY_MAX, Version};
 
 /// What was refused or unfit is looked at again after so long, also if nothing has changed, as the disk may have room again; twice as long each time, until something
@@ -46,6 +47,8 @@ struct Zone {
     is_whole: bool,
     /// Whether it is among those that are due.
     is_due: bool,
+    /// Whether the list has it that is looked at.
+    is_listed: bool,
 }
 
 /// See the module.
@@ -53,7 +56,7 @@ struct Zone {
 pub(crate) struct Follow {
     /// Names that zones may have; others are not looked at.
     wanted: Allowed,
-    zones: HashMap<NameBuf, Zone>,
+    zones: ByName<Zone>,
     due: VecDeque<NameBuf>,
     /// Pushes that are on their way, and their octets.
     on_their_way: (usize, usize),
@@ -107,13 +110,13 @@ impl Follow {
 
     /// Takes what the server says it holds, before anything is pushed.
     pub(crate) fn hold(&mut self, zone: NameBuf, held: Option<Version>) {
-        self.zones.insert(zone, Zone { is_known: true, held, ..Zone::default() });
+        self.zones.insert(&zone, Zone { is_known: true, held, ..Zone::default() });
     }
 
     /// Looks at the whole list.
     pub(crate) fn list(&mut self, source: &mut dyn Source) -> Result<(), Fault> {
         let mut due = Vec::new();
-        let mut met: HashSet<NameBuf> = HashSet::new();
+        self.zones.values_mut().for_each(|zone| zone.is_listed = false);
         self.misnamed.begin_list();
         source.list(&mut |head| {
             let Some(name) = name_of(head.zone) else {
@@ -125,17 +128,17 @@ impl Follow {
             if !self.wanted.allows(&name) {
                 return;
             }
-            let known = self.zones.get(&name);
-            let held = known.and_then(|zone| zone.held);
-            let is_same = held.is_some_and(|held| Mark::from_text(head.mark) == Some(held.mark));
-            if head.is_removed && known.is_none() || is_same && !head.is_removed {
-                met.insert(name);
-                return;
+            let known = self.zones.get_mut(&name).map(|zone| {
+                zone.is_listed = true;
+                zone.held
+            });
+            let is_same = known.flatten().is_some_and(|held| Mark::from_text(head.mark) == Some(held.mark));
+            if !(head.is_removed && known.is_none() || is_same && !head.is_removed) {
+                due.push(name);
             }
-            due.push(name.clone());
-            met.insert(name);
         })?;
-        due.extend(self.zones.keys().filter(|zone| !met.contains(*zone)).cloned());
+        let unlisted = self.zones.iter().filter(|(_, zone)| !zone.is_listed);
+        due.extend(unlisted.map(|(zone, _)| zone.to_owned()));
         due.into_iter().for_each(|zone| self.note(zone));
         Ok(())
     }
@@ -177,7 +180,7 @@ impl Follow {
             return;
         }
         self.put_off.remove(&name);
-        let zone = self.zones.entry(name.clone()).or_default();
+        let zone = self.zones.or_default(&name);
         if !std::mem::replace(&mut zone.is_due, true) && !zone.is_on_its_way {
             self.due.push_back(name);
         }
@@ -255,7 +258,7 @@ impl Follow {
     }
 
     fn push_one(&mut self, name: NameBuf, moment: &mut dyn Moment, line: &mut dyn Line) -> Result<(), Over> {
-        let zone = self.zones.entry(name.clone()).or_default();
+        let zone = self.zones.or_default(&name);
         zone.is_due = false;
         let Zone { is_known, held, is_whole, .. } = *zone;
         // Those before it are not to wait until it is read.
@@ -351,7 +354,7 @@ impl Follow {
             Frame::Arrived(name) => self.leave(&name),
             Frame::Served(name, version) => {
                 self.raises.forget(&name);
-                let zone = self.zones.entry(name.clone()).or_default();
+                let zone = self.zones.or_default(&name);
                 (zone.is_known, zone.held) = (true, Some(version));
                 self.again = AGAIN.0;
                 self.end(&name);

@@ -9,10 +9,10 @@
 //!
 //! It is not synced: the entry of the serial that is served counts, and where there is none the zone is compared as a whole.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::io;
 
+use feed::by_name::ByName;
 use feed::frame::Mark;
 use wire::{Name, NameBuf};
 
@@ -34,8 +34,38 @@ const VERSIONS_MAX: usize = 2;
 pub(super) struct Followed {
     /// Lines that the file does not have yet.
     waiting: String,
-    /// By name in lower case; the newest last.
-    zones: HashMap<NameBuf, Vec<(u32, Mark)>>,
+    zones: ByName<Versions>,
+}
+
+/// Serial and mark of each, the newest last.
+#[derive(Clone, Copy)]
+struct Versions {
+    all: [(u32, Mark); VERSIONS_MAX],
+    count: u8,
+}
+
+impl Default for Versions {
+    fn default() -> Versions {
+        Versions { all: [(0, Mark::NONE); VERSIONS_MAX], count: 0 }
+    }
+}
+
+impl Versions {
+    fn all(&self) -> &[(u32, Mark)] {
+        &self.all[..usize::from(self.count)]
+    }
+
+    /// Adds one, in the place of one with its serial, or of the oldest where there is no room.
+    fn put(&mut self, version: (u32, Mark)) {
+        let before = *self;
+        let others = before.all().iter().filter(|(serial, _)| *serial != version.0);
+        let too_many = (others.clone().count() + 1).saturating_sub(VERSIONS_MAX);
+        self.count = 0;
+        for one in others.skip(too_many).chain([&version]) {
+            self.all[usize::from(self.count)] = *one;
+            self.count += 1;
+        }
+    }
 }
 
 impl Followed {
@@ -50,28 +80,22 @@ impl Followed {
         let mut words = line.split(' ');
         let (first, second) = (words.next()?, words.next()?);
         match (first, words.next()) {
-            ("-", None) => drop(self.zones.remove(&NameBuf::from_text(second).ok()?.to_lowercase())),
+            ("-", None) => {
+                self.zones.remove(&NameBuf::from_text(second).ok()?);
+            }
             (_, Some(mark)) if words.next().is_none() => {
-                let zone = NameBuf::from_text(first).ok()?.to_lowercase();
-                self.put(zone, (second.parse().ok()?, Mark::from_text(mark)?));
+                let (zone, version) =
+                    (NameBuf::from_text(first).ok()?, (second.parse().ok()?, Mark::from_text(mark)?));
+                self.zones.or_default(&zone).put(version);
             }
             _ => return None,
         }
         Some(())
     }
 
-    fn put(&mut self, zone: NameBuf, version: (u32, Mark)) {
-        let versions = self.zones.entry(zone).or_default();
-        versions.retain(|(serial, _)| *serial != version.0);
-        if versions.len() == VERSIONS_MAX {
-            versions.remove(0);
-        }
-        versions.push(version);
-    }
-
     /// The mark of a version of a zone, if that came from its store.
     pub(super) fn mark(&self, zone: &Name, serial: u32) -> Option<Mark> {
-        let versions = self.zones.get(&zone.to_lowercase())?;
+        let versions = self.zones.get(zone)?.all();
         versions.iter().find(|(own, _)| *own == serial).map(|(_, mark)| *mark)
     }
 
@@ -80,24 +104,20 @@ impl Followed {
         if self.mark(zone, serial) == Some(mark) {
             return;
         }
-        let zone = zone.to_lowercase();
-        let oldest = self
-            .zones
-            .get(&zone)
-            .filter(|versions| versions.len() == VERSIONS_MAX)
-            .map(|versions| versions[0]);
+        let versions = self.zones.or_default(zone);
+        let oldest = versions.all().first().filter(|_| versions.all().len() == VERSIONS_MAX).copied();
         let again = oldest.filter(|(oldest, _)| Some(*oldest) == served);
         for (serial, mark) in again.into_iter().chain([(serial, mark)]) {
             // Writing to a String cannot fail.
-            let _ = writeln!(self.waiting, "{zone} {serial} {mark}");
-            self.put(zone.clone(), (serial, mark));
+            let _ = writeln!(self.waiting, "{} {serial} {mark}", zone.to_lowercase());
+            versions.put((serial, mark));
         }
     }
 
     /// Forgets zones.
     pub(super) fn strike<'n>(&mut self, zones: impl Iterator<Item = &'n Name>) {
         for zone in zones {
-            if self.zones.remove(&zone.to_lowercase()).is_some() {
+            if self.zones.remove(zone).is_some() {
                 let _ = writeln!(self.waiting, "- {}", zone.to_lowercase());
             }
         }
@@ -111,8 +131,8 @@ impl Followed {
     /// All of it, as lines.
     pub(super) fn lines(&self) -> String {
         let mut lines = String::new();
-        for (zone, versions) in &self.zones {
-            for (serial, mark) in versions {
+        for (zone, versions) in self.zones.iter() {
+            for (serial, mark) in versions.all() {
                 // Writing to a String cannot fail.
                 let _ = writeln!(lines, "{zone} {serial} {mark}");
             }

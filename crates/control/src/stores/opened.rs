@@ -81,7 +81,7 @@ impl Session {
             Ok(owned
                 .iter()
                 .filter(|(_, own)| *own == number)
-                .map(|(zone, _)| zone.clone())
+                .map(|(zone, _)| zone.to_owned())
                 .collect::<Vec<_>>())
         });
         match zones {

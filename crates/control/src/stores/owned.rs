@@ -10,10 +10,10 @@
 //! Lines are synced before a zone is entered or removed. A store is known by the identity in its database; a section is that of a store by its name or,
 //! where it was given another one, by its address.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::io;
 
+use feed::by_name::ByName;
 use wire::{Name, NameBuf};
 
 use super::StoreName;
@@ -41,8 +41,8 @@ pub(super) struct Owned {
     /// Lines that the file does not have yet.
     waiting: String,
     known: Vec<Known>,
-    /// By name in lower case; the number of the store.
-    zones: HashMap<NameBuf, u8>,
+    /// The number of the store of each.
+    zones: ByName<u8>,
     counts: [usize; KNOWN_MAX],
     /// Why the file does not have what it should.
     problem: Option<String>,
@@ -53,7 +53,7 @@ impl Default for Owned {
         Owned {
             waiting: String::new(),
             known: Vec::new(),
-            zones: HashMap::new(),
+            zones: ByName::default(),
             counts: [0; KNOWN_MAX],
             problem: None,
         }
@@ -85,7 +85,7 @@ impl Owned {
             "+" => {
                 let (number, zone) = rest.split_once(' ')?;
                 let number = number.parse().ok().filter(|number| usize::from(*number) < self.known.len())?;
-                self.put(NameBuf::from_text(zone).ok()?.to_lowercase(), number);
+                self.put(&NameBuf::from_text(zone).ok()?, number);
             }
             "-" => {
                 self.take(&NameBuf::from_text(rest).ok()?);
@@ -95,7 +95,7 @@ impl Owned {
         Some(())
     }
 
-    fn put(&mut self, zone: NameBuf, number: u8) {
+    fn put(&mut self, zone: &Name, number: u8) {
         if let Some(before) = self.zones.insert(zone, number) {
             self.counts[usize::from(before)] -= 1;
         }
@@ -103,14 +103,14 @@ impl Owned {
     }
 
     fn take(&mut self, zone: &Name) -> Option<u8> {
-        let number = self.zones.remove(&zone.to_lowercase())?;
+        let number = self.zones.remove(zone)?;
         self.counts[usize::from(number)] -= 1;
         Some(number)
     }
 
     /// The store of a zone.
     pub(super) fn of(&self, zone: &Name) -> Option<u8> {
-        if self.zones.is_empty() { None } else { self.zones.get(&zone.to_lowercase()).copied() }
+        self.zones.get(zone).copied()
     }
 
     /// How many zones a store has.
@@ -118,8 +118,13 @@ impl Owned {
         self.counts.get(usize::from(number)).copied().unwrap_or(0)
     }
 
+    /// How many zones all stores have together.
+    pub(super) fn len(&self) -> usize {
+        self.zones.len()
+    }
+
     /// All zones, in lower case, and the store of each.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&NameBuf, u8)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, u8)> {
         self.zones.iter().map(|(zone, number)| (zone, *number))
     }
 
@@ -180,9 +185,8 @@ impl Owned {
     /// Notes that zones are of a store from now on.
     pub(super) fn add<'n>(&mut self, number: u8, zones: impl Iterator<Item = &'n Name>) {
         for zone in zones {
-            let zone = zone.to_lowercase();
             // Writing to a String cannot fail.
-            let _ = writeln!(self.waiting, "+ {number} {zone}");
+            let _ = writeln!(self.waiting, "+ {number} {}", zone.to_lowercase());
             self.put(zone, number);
         }
     }

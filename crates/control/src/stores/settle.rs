@@ -45,7 +45,7 @@ impl Controller {
             match store.filter(|store| store.terms.zones.allows(zone)) {
                 _ if own.contains(zone) => {}
                 Some(store) => wanted.push(zone, store.source),
-                None => left.push(zone.clone()),
+                None => left.push(zone.to_owned()),
             }
         }
         // What was refused may be another owner's no more.
@@ -90,7 +90,7 @@ impl Controller {
                 owned = read;
                 self.stores.owned_file.set(file);
                 say("owned", found, "the zones of stores are served once their databases are there");
-                let zones = owned.iter().count();
+                let zones = owned.len();
                 if zones > 0 {
                     tracing::info!(zones, "{} of stores as they were", count(zones, "zone"));
                 }
