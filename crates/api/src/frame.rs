@@ -27,7 +27,7 @@ use std::fmt;
 
 pub use answer::{
     Detail, Done, FAULT_SETS_NONE, Fault, KeyName, Number, Outcome, Piece, Row, RowKind, Rule, Shown,
-    Standing, Verbs, Verdict, Version, WORDS_OCTETS_MAX,
+    Standing, Stands, Verbs, Verdict, Version, WORDS_OCTETS_MAX,
 };
 pub use ask::{
     ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, Ending, FOUND_MAX, Facts, Fields, KEY_OCTETS_MAX, Kind,

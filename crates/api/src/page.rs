@@ -54,7 +54,9 @@ files! {
     "chart.js" is MODULE;
     "dom.js" is MODULE;
     "inside.js" is MODULE;
+    "keys.js" is MODULE;
     "now.js" is MODULE;
+    "pause.js" is MODULE;
     "poll.js" is MODULE;
     "signin.js" is MODULE;
     "text.js" is MODULE;

@@ -16,12 +16,15 @@ mod query;
 use wire::NameBuf;
 use wire::iana::rtype;
 
-use crate::frame::{Act, Cursor, Objects, Part, View};
+use crate::frame::{Act, Cursor, Objects, Part, Stands, View};
 use place::Place;
 use query::Query;
 
 pub use query::put_cursor;
 
+/// RRsets of a page, where it is not said, and at most: a page is put together at once.
+const SETS_USUAL: u32 = 200;
+const SETS_MAX: u32 = 1_000;
 /// Zones of a page: more would keep other lists waiting, and who wants all asks without `limit`.
 pub const LIMIT_MAX: u32 = 10_000;
 /// Octets of the name of a number.
@@ -68,7 +71,7 @@ pub enum Request {
     /// Something is to be done with a zone.
     Act(NameBuf, Act),
     /// Zones in pages; 0: all.
-    Rows { account: Option<String>, after: Option<Cursor>, limit: u32 },
+    Rows { account: Option<String>, stands: Option<Stands>, after: Option<Cursor>, limit: u32 },
     /// RRsets of several zones are to change, in one commit.
     Changes,
     /// Which rules would be looked at if they were.
@@ -142,6 +145,8 @@ pub enum Wanted {
     Row,
     /// Those of a name, or of a name and a type.
     Owner(NameBuf, Option<u16>),
+    /// So many behind a name, or from the first on.
+    Page(Option<NameBuf>, u32),
 }
 
 impl Wanted {
@@ -152,6 +157,7 @@ impl Wanted {
             Wanted::All => Part::All,
             Wanted::Row => Part::Row,
             Wanted::Owner(owner, rtype) => Part::Owner(owner, *rtype),
+            Wanted::Page(after, limit) => Part::Page(after.as_deref(), *limit),
         }
     }
 }

@@ -174,6 +174,10 @@ fn carry_out(
             return said(reply(Reply::Confirmed { text }));
         }
         Request::Page => return said(reply(Reply::Page(controller.page_address()?))),
+        Request::EndPageSessions => {
+            let text = controller.end_page_sessions()?;
+            return said(reply(Reply::Confirmed { text }));
+        }
         Request::ConfirmApiKeys => {
             let text = controller.confirm_api_keys()?;
             return said(reply(Reply::Confirmed { text }));

@@ -191,6 +191,8 @@ pub enum Request {
     },
     /// Where the page of the API is, with a code that lets in once.
     Page,
+    /// Sign everybody out of the page of the API.
+    EndPageSessions,
     /// Let keys of the API in again, where nobody is as the file of those that were revoked is damaged.
     ConfirmApiKeys,
     /// The cache of the resolver.
@@ -338,7 +340,7 @@ pub enum Reply {
     Catalog(CatalogLine),
     /// To `stores`, one for each.
     Store(Box<StoreLine>),
-    /// To `confirm-catalog`, `confirm-store`, `revoke-api-key`, `confirm-api-keys`, `dnstap` and `query-log`.
+    /// To `confirm-catalog`, `confirm-store`, `revoke-api-key`, `confirm-api-keys`, `end-page-sessions`, `dnstap` and `query-log`.
     Confirmed {
         /// What was done.
         text: String,

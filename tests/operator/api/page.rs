@@ -342,6 +342,8 @@ fn without_a_page_there_is_nothing() {
     let (said, is_well) = fixture.told(&["page"]);
     assert!(!is_well && said.contains("there is no page: ") && said.contains("page = true"), "{said}");
     assert!(!said.contains("listen") && !said.contains("#in="), "{said}");
+    let (said, is_well) = fixture.told(&["page", "--end"]);
+    assert!(!is_well && said.contains("there is no page"), "{said}");
     // In the settings and not yet in the server.
     let settings = fixture.server.path("zonda.toml");
     let text = fs::read_to_string(&settings).expect("the settings");

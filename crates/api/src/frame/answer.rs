@@ -3,7 +3,7 @@
 //! | kind | piece | an item |
 //! |---|---|---|
 //! | `v` | verbs | bits u16 |
-//! | `r` | rows of zones | name, serial u32, notified serial u32, kind u8, bits u8 (signed, API-RECTIFY, with a tag), account, SOA-EDIT-API, SOA-EDIT, tag |
+//! | `r` | rows of zones | name, serial u32, notified serial u32, kind u8, bits u8 (signed, API-RECTIFY, with a tag, and two how it stands), account, SOA-EDIT-API, SOA-EDIT, tag |
 //! | `R` | RRsets | see [`super::Set`] |
 //! | `F` | what a search found | zone, RRset |
 //! | `n` | numbers | name, label, value u64 |
@@ -80,6 +80,33 @@ pub enum RowKind {
     Slave,
 }
 
+/// How a zone stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stands {
+    /// It is served, and nothing is wrong with it.
+    #[default]
+    Served,
+    /// What is served is older than what there should be.
+    Stale,
+    /// It has no data.
+    Absent,
+}
+
+impl Stands {
+    /// All of these, in the order of their octets.
+    pub const ALL: [Stands; 3] = [Stands::Served, Stands::Stale, Stands::Absent];
+
+    /// The word for it, which `zonda ctl zones` has too.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Stands::Served => "served",
+            Stands::Stale => "stale",
+            Stands::Absent => "absent",
+        }
+    }
+}
+
 /// A zone as lists have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
@@ -91,6 +118,8 @@ pub struct Row<'a> {
     pub notified: u32,
     /// What it is said to be.
     pub kind: RowKind,
+    /// How it stands, where that is told.
+    pub stands: Stands,
     /// Whether it comes signed.
     pub is_signed: bool,
     /// What was asked to be kept.

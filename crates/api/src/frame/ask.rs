@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use wire::Name;
 
+use super::answer::Stands;
 use super::octets::{Item, Rest, Run, put_any, put_short_text, put_text};
 use super::set::{Sets, SetsBuf};
 use super::who::{Secret, Who, secret};
@@ -80,6 +81,8 @@ pub enum Part<'a> {
     Row,
     /// Its row, and the RRsets of a name, or that of a type.
     Owner(&'a Name, Option<u16>),
+    /// Its row, and so many RRsets about behind a name, or from the first on: all of each owner.
+    Page(Option<&'a Name>, u32),
 }
 
 /// What is to be done at once.
@@ -222,8 +225,14 @@ impl fmt::Debug for Ask<'_> {
 pub enum Asked<'a> {
     /// What the key may do.
     Who,
-    /// Zones: the one of a name, those of an account; after a cursor; 0: as many as there are.
-    List { name: Option<&'a Name>, account: Option<&'a str>, after: Option<Cursor>, limit: u32 },
+    /// Zones: the one of a name, those of an account, those that stand so; after a cursor; 0: as many as there are.
+    List {
+        name: Option<&'a Name>,
+        account: Option<&'a str>,
+        stands: Option<Stands>,
+        after: Option<Cursor>,
+        limit: u32,
+    },
     /// What a pattern with `*` and `?` fits, so many at most.
     Search { pattern: &'a str, objects: Objects, limit: u32 },
     /// A zone; with the records of DNSSEC or without.
@@ -321,6 +330,7 @@ impl<'a> Asked<'a> {
             b'l' => Asked::List {
                 name: rest.any(Rest::name)?,
                 account: rest.any(|rest| rest.short_text(ACCOUNT_OCTETS_MAX))?,
+                stands: rest.any(|rest| one_of(rest, Stands::ALL))?,
                 after: rest.any(|rest| Some(Cursor { start: rest.u64()?, slot: rest.u64()? }))?,
                 limit: rest.u32()?,
             },
@@ -362,9 +372,10 @@ impl<'a> Asked<'a> {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             Asked::Who | Asked::Session | Asked::SignOut => {}
-            Asked::List { name, account, after, limit } => {
+            Asked::List { name, account, stands, after, limit } => {
                 put_any(out, *name, |out, name| name.write(out));
                 put_any(out, *account, |out, account| put_short_text(out, account, ACCOUNT_OCTETS_MAX));
+                put_any(out, *stands, |out, stands| out.push(stands as u8));
                 put_any(out, *after, |out, cursor| {
                     out.extend_from_slice(&cursor.start.to_be_bytes());
                     out.extend_from_slice(&cursor.slot.to_be_bytes());

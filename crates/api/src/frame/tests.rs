@@ -90,6 +90,7 @@ fn with_ask(given: &Given, check: impl FnOnce(Ask<'_>)) {
         1 => Asked::List {
             name: a.then_some(zone),
             account: b.then_some(&*given.texts[2]),
+            stands: d.then_some(Stands::ALL[usize::from(a) + usize::from(b)]),
             after: c.then_some(Cursor { start: u64::MAX - u64::from(number), slot: number.into() }),
             limit,
         },
@@ -102,7 +103,8 @@ fn with_ask(given: &Given, check: impl FnOnce(Ask<'_>)) {
         3 => Asked::Zone {
             zone,
             part: match (a, b) {
-                (true, _) => Part::Owner(other, c.then_some(number as u16)),
+                (true, true) => Part::Page(c.then_some(other), number),
+                (true, false) => Part::Owner(other, c.then_some(number as u16)),
                 (false, true) => Part::Row,
                 (false, false) => Part::All,
             },
@@ -163,6 +165,7 @@ fn answers(given: &Given) -> Vec<Vec<u8>> {
         serial: number,
         notified: limit,
         kind,
+        stands: Stands::ALL[usize::from(c) + usize::from(d)],
         is_signed: c,
         api_rectify: d,
         account: second,

@@ -6,7 +6,7 @@ use wire::{Name, NameBuf};
 use super::tests::{OCTETS_MAX, lines};
 use super::{read, write};
 use crate::frame::{
-    Cursor, Detail, Number, Outcome, Row, RowKind, Rule, SetsBuf, Standing, Verdict, Version, What,
+    Cursor, Detail, Number, Outcome, Row, RowKind, Rule, SetsBuf, Standing, Stands, Verdict, Version, What,
 };
 use crate::path::Empty;
 use crate::tag::Tag;
@@ -28,6 +28,7 @@ pub(super) fn row(name: &wire::Name) -> Row<'_> {
         serial: 2_026_112_901,
         notified: 7,
         kind: RowKind::Master,
+        stands: Stands::Stale,
         is_signed: false,
         api_rectify: false,
         account: "ac\"me",
@@ -107,6 +108,8 @@ fn lists_as_they_are_told() {
         rows.end_page(Some(Cursor { start: 0xab, slot: 31 }), out);
     });
     assert_eq!((&page["zones"][0]["name"], &page["next"]), (&"a.".into(), &"1f-00000000000000ab".into()));
+    // How a zone stands is told there alone.
+    assert_eq!((&page["zones"][0]["state"], rows[0].get("state")), (&"stale".into(), None));
     assert_eq!(
         printed(|out| write::Rows::page(out).end_page(None, out)),
         serde_json::json!({"zones": [], "next": null})

@@ -5,8 +5,8 @@ use wire::iana::rtype;
 
 use super::query::Query;
 use super::{
-    Empty, FOUND_USUAL, LIMIT_MAX, NUMBER_NAME_OCTETS_MAX, Refusal, Request, Viewed, Wanted, id, is_of_data,
-    number,
+    Empty, FOUND_USUAL, LIMIT_MAX, NUMBER_NAME_OCTETS_MAX, Refusal, Request, SETS_MAX, SETS_USUAL, Viewed,
+    Wanted, id, is_of_data, number,
 };
 use crate::frame::{ACCOUNT_OCTETS_MAX, Act, FOUND_MAX, Objects, PATTERN_OCTETS_MAX};
 
@@ -40,6 +40,7 @@ pub(super) enum Place {
     Changes,
     Explain,
     OpenApi,
+    Sets(NameBuf),
     History(NameBuf),
     Undo(NameBuf, u32),
     Session,
@@ -54,7 +55,7 @@ pub(super) enum Place {
 type Make = fn(&[&[u8]]) -> Result<Place, Refusal>;
 
 /// All paths, as the description of the API has them (`openapi.json`): what stands in braces is left open.
-pub(super) const PATHS: [(&str, Make); 37] = [
+pub(super) const PATHS: [(&str, Make); 38] = [
     ("/api", |_| Ok(Place::Versions)),
     ("/api/v1/servers", |_| Ok(Place::Servers)),
     ("/api/v1/servers/localhost", |_| Ok(Place::Server)),
@@ -100,6 +101,7 @@ pub(super) const PATHS: [(&str, Make); 37] = [
     ("/api/zonda/v1/why", |_| Ok(Place::Why)),
     ("/api/zonda/v1/zones", |_| Ok(Place::Rows)),
     ("/api/zonda/v1/zones/{zone_id}", |open| of_zone(open, |zone| Place::View(Viewed::Zone(zone)))),
+    ("/api/zonda/v1/zones/{zone_id}/rrsets", |open| of_zone(open, Place::Sets)),
     ("/api/zonda/v1/zones/{zone_id}/history", |open| of_zone(open, Place::History)),
     ("/api/zonda/v1/zones/{zone_id}/history/{serial}/undo", undo),
 ];
@@ -124,7 +126,7 @@ impl Place {
     /// Whether it is below `/api/zonda/v1`, however that was written.
     pub(super) fn is_beyond(&self) -> bool {
         matches!(self, Place::Rows | Place::Changes | Place::Explain | Place::OpenApi | Place::Session)
-            || matches!(self, Place::History(_) | Place::Undo(..))
+            || matches!(self, Place::Sets(_) | Place::History(_) | Place::Undo(..))
             || matches!(self, Place::Now | Place::View(_) | Place::Resolver | Place::Why)
     }
 
@@ -147,6 +149,7 @@ impl Place {
             | Place::Export(_)
             | Place::Rows
             | Place::OpenApi
+            | Place::Sets(_)
             | Place::History(_)
             | Place::Undo(..)
             | Place::Now
@@ -206,12 +209,19 @@ impl Place {
             }
             Place::Rows => Request::Rows {
                 account: query.text("account", ACCOUNT_OCTETS_MAX)?,
+                stands: query.stands("state")?,
                 after: query.cursor("after")?,
                 limit: query.number("limit", 1..=LIMIT_MAX)?.unwrap_or(0),
             },
             Place::Changes => Request::Changes,
             Place::Explain => Request::Explain,
             Place::OpenApi => Request::OpenApi,
+            Place::Sets(zone) => {
+                let (after, limit) = (query.name("after")?, query.number("limit", 1..=SETS_MAX)?);
+                let wanted = Wanted::Page(after, limit.unwrap_or(SETS_USUAL));
+                let with_dnssec = query.flag("dnssec-records")?.unwrap_or(false);
+                Request::Zone { zone, wanted, with_dnssec }
+            }
             Place::History(zone) => Request::History(zone),
             Place::Undo(zone, serial) => Request::Undo(zone, serial),
             Place::Now => {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use wire::NameBuf;
 
 use super::{Refusal, id, number};
-use crate::frame::Cursor;
+use crate::frame::{Cursor, Stands};
 
 /// Parameters that are looked at: no request has as many.
 const PARAMETERS_MAX: usize = 16;
@@ -85,6 +85,12 @@ impl Query {
         let no_number = Refusal::new(422, "a parameter that is a number is none, or too large");
         let value = self.take(name);
         value.map(|text| number(text).filter(|number| range.contains(number)).ok_or(no_number)).transpose()
+    }
+
+    pub(super) fn stands(&mut self, name: &'static str) -> Result<Option<Stands>, Refusal> {
+        let no_state = Refusal::new(422, "a state is none of `served`, `stale` and `absent`");
+        let known = |word: &str| Stands::ALL.into_iter().find(|stands| stands.word() == word);
+        self.take(name).map(|word| known(word).ok_or(no_state)).transpose()
     }
 
     /// As [`put_cursor`] writes it.

@@ -94,13 +94,26 @@ fn requests_beyond() {
         ("HEAD /api/zonda/v1/session", Request::Session),
         ("POST /api/zonda/v1/session", Request::SignIn),
         ("DELETE /api/zonda/v1/session", Request::SignOut),
-        ("GET /api/zonda/v1/zones", Request::Rows { account: None, after: None, limit: 0 }),
+        ("GET /api/zonda/v1/zones", Request::Rows { account: None, stands: None, after: None, limit: 0 }),
         (
-            "GET /api/zonda/v1/zones?limit=10000&after=1f-00000000000000ab&account=acme",
+            "GET /api/zonda/v1/zones?limit=10000&after=1f-00000000000000ab&account=acme&state=stale",
             Request::Rows {
                 account: Some("acme".into()),
+                stands: Some(Stands::Stale),
                 after: Some(Cursor { slot: 31, start: 171 }),
                 limit: LIMIT_MAX,
+            },
+        ),
+        (
+            "GET /api/zonda/v1/zones/a./rrsets",
+            Request::Zone { zone: name("a."), wanted: Wanted::Page(None, SETS_USUAL), with_dnssec: false },
+        ),
+        (
+            "GET /api/zonda/v1/zones/a./rrsets?after=B.a.&limit=1000&dnssec-records=true",
+            Request::Zone {
+                zone: name("a."),
+                wanted: Wanted::Page(Some(name("b.a.")), SETS_MAX),
+                with_dnssec: true,
             },
         ),
         ("GET /api/zonda/v1/zones/a./history", Request::History(name("a."))),
@@ -126,6 +139,9 @@ fn requests_beyond() {
         "GET /api/zonda/v1/zones?limit=0",
         "GET /api/zonda/v1/zones?limit=10001",
         "GET /api/zonda/v1/zones?limit=+1",
+        "GET /api/zonda/v1/zones?state=Stale",
+        "GET /api/zonda/v1/zones/a./rrsets?limit=1001",
+        "GET /api/zonda/v1/zones/a./rrsets?after=a..b",
         "GET /api/zonda/v1/zones?after=7",
         "GET /api/zonda/v1/zones?after=-1",
         "GET /api/zonda/v1/zones?after=1-00000000000000abc",

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 use api::frame::Version;
 use rustix::event::{EventfdFlags, eventfd};
@@ -28,7 +29,7 @@ pub(super) struct Of {
     pub(super) ask: u32,
 }
 
-/// What is told. Each but the first three and the last is because of an ask, of which there is a bound; a search has some pieces.
+/// What is told. Each but the first four and the last is because of an ask, of which there is a bound; a search has some pieces.
 pub(super) enum Event {
     /// Keys are others.
     Keys(Arc<Keys>),
@@ -36,6 +37,8 @@ pub(super) enum Event {
     Shown(Arc<Certificate>),
     /// A code was printed, by which its reader may sign in.
     Code(Code),
+    /// Everybody is to be signed out; who wants to know is told how many they were.
+    EndSessions(SyncSender<usize>),
     /// What became of a change, of each of its zones, see [`crate::dynamic::AlterDone`].
     Altered(Of, Result<Vec<Option<Outcome>>, NotAltered>),
     /// A zone in a state that stays.

@@ -10,6 +10,7 @@ use change::alteration::{Fault, check_form};
 use wire::{NameBuf, SortKey};
 
 use super::explain::Question;
+use super::listing::Filter;
 use super::reading::Wanted;
 use super::sessions::{Now, Sessions};
 use super::views::View;
@@ -32,7 +33,7 @@ pub(super) enum Task {
     /// Which verbs it has is told.
     Who(Verbs),
     /// Zones are told: the one of a name; after a cursor; so many.
-    List { name: Option<NameBuf>, account: Option<Box<str>>, after: Option<api::frame::Cursor>, limit: u32 },
+    List { name: Option<NameBuf>, of: Filter, after: Option<api::frame::Cursor>, limit: u32 },
     /// Nothing is told of a list, or of a search.
     ListNothing,
     /// What fits a pattern is told, so much at most.
@@ -80,6 +81,8 @@ pub(super) struct No {
     pub(super) words: String,
     /// At which zones and RRsets, and what.
     pub(super) faults: Vec<(At, String)>,
+    /// In how many seconds it is worth asking again, where that is known.
+    pub(super) retry_after: Option<u16>,
 }
 
 /// Where something is wrong, by numbers from 0 on.
@@ -93,7 +96,12 @@ pub(super) struct At {
 
 impl No {
     pub(super) fn new(status: u16, words: impl Into<String>) -> No {
-        No { status, words: words.into(), faults: Vec::new() }
+        No { status, words: words.into(), faults: Vec::new(), retry_after: None }
+    }
+
+    /// The same, which may be otherwise after some seconds.
+    pub(super) fn for_seconds(self, seconds: u16) -> No {
+        No { retry_after: Some(seconds), ..self }
     }
 
     /// The same, which is about zones of an ask and not their RRsets: of several it says which is the first, of one that is known.
@@ -164,12 +172,12 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
         Asked::SignIn { .. } => Task::SignIn,
         Asked::Session => Task::Session,
         Asked::SignOut => Task::SignOut,
-        Asked::List { name, account, after, limit } => {
+        Asked::List { name, account, stands, after, limit } => {
             may(Verbs::READ, "read")?;
             let name = name.map(wire::Name::to_lowercase);
             let is_nothing = name.as_deref().is_some_and(|name| !key.may_see(name));
-            let account = account.map(Into::into);
-            if is_nothing { Task::ListNothing } else { Task::List { name, account, after, limit } }
+            let of = Filter { account: account.map(Into::into), stands };
+            if is_nothing { Task::ListNothing } else { Task::List { name, of, after, limit } }
         }
         Asked::Search { pattern, objects, limit } => {
             may(Verbs::READ, "read")?;
@@ -205,6 +213,7 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
                 Part::All => Wanted::All,
                 Part::Row => Wanted::Row,
                 Part::Owner(owner, rtype) => Wanted::Owner(owner.to_lowercase(), rtype),
+                Part::Page(after, limit) => Wanted::Page(after.map(wire::Name::to_lowercase), limit),
             };
             Task::Read { zone, wanted, with_dnssec }
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use api::frame::{Cursor, Item};
+use api::frame::{Cursor, Item, Row, Stands};
 use wire::NameBuf;
 use zone::catalog::SlotNumber;
 
@@ -17,12 +17,21 @@ const PIECE_OCTETS: usize = 60 << 10;
 /// Looks that find nothing until something is told all the same: 256,000 zones that are not for the key, some tenth of a second.
 const QUIET_LOOKS: u32 = 256;
 
+/// Which zones are told, beside what the key may see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Filter {
+    /// Those of an account.
+    pub(super) account: Option<Box<str>>,
+    /// Those that stand so.
+    pub(super) stands: Option<Stands>,
+}
+
 /// See the module.
 pub(super) struct Listing {
     /// Of which the one of a name is wanted.
     pub(super) name: Option<NameBuf>,
-    /// That a key may see, and of an account.
-    pub(super) of: (Arc<Key>, Option<Box<str>>),
+    /// That a key may see, and of these.
+    pub(super) of: (Arc<Key>, Filter),
     /// Where it goes on; `None`: all are told.
     pub(super) from: Option<SlotNumber>,
     /// How many more are told; `None`: as many as there are.
@@ -40,7 +49,7 @@ pub(super) struct Listing {
 impl Listing {
     /// `limit`: of zones; 0: as many as there are. `after`: the slot that was told last.
     pub(super) fn new(
-        of: (Arc<Key>, Option<Box<str>>),
+        of: (Arc<Key>, Filter),
         name: Option<NameBuf>,
         limit: u32,
         after: Option<u64>,
@@ -73,7 +82,8 @@ impl Listing {
             // A page that is full and at its end has a next one, which may be empty.
             self.page = (self.left == Some(0)).then_some(zone.slot);
             let kinds = (zone.is_secondary, zone.is_signed);
-            row(&zone.name, zone.serial, kinds, zone.made.as_ref(), None).write(&mut octets);
+            let row = row(&zone.name, zone.serial, kinds, zone.made.as_ref(), None);
+            Row { stands: zone.stands, ..row }.write(&mut octets);
             if octets.len() >= PIECE_OCTETS {
                 self.ready.extend(rows_frame(ask, &std::mem::take(&mut octets)));
             }
@@ -138,6 +148,7 @@ mod tests {
             slot: SlotNumber(slot),
             name: format!("z{slot}.x.").parse().unwrap(),
             serial: slot,
+            stands: Stands::Served,
             is_secondary: false,
             is_signed: false,
             made: None,
@@ -157,7 +168,7 @@ mod tests {
 
     #[test]
     fn all_of_them_in_pieces() {
-        let mut listing = Listing::new((key(), None), None, 0, None);
+        let mut listing = Listing::new((key(), Filter::default()), None, 0, None);
         listing.take(1, listed(10..5000, Some(6000)));
         assert!(serials(&mut listing).into_iter().eq(10..5000));
         assert_eq!(listing.from, Some(SlotNumber(6000)));
@@ -168,7 +179,7 @@ mod tests {
     /// A page ends where it is full, and the next one goes on behind it.
     #[test]
     fn pages() {
-        let mut listing = Listing::new((key(), None), None, 3, Some(9));
+        let mut listing = Listing::new((key(), Filter::default()), None, 3, Some(9));
         assert_eq!(listing.from, Some(SlotNumber(10)));
         listing.take(1, listed(10..12, Some(20)));
         assert_eq!((serials(&mut listing), listing.from), (vec![10, 11], Some(SlotNumber(20))));
@@ -176,8 +187,8 @@ mod tests {
         assert_eq!((serials(&mut listing), listing.from), (vec![20], None));
         assert_eq!(listing.cursor(7), Some(Cursor { start: 7, slot: 20 }));
         // A page whose key sees nothing ends all the same, and the next goes on behind what was looked at.
-        let mut quiet = Listing::new((key(), None), None, 3, None);
-        let mut all = Listing::new((key(), None), None, 0, None);
+        let mut quiet = Listing::new((key(), Filter::default()), None, 3, None);
+        let mut all = Listing::new((key(), Filter::default()), None, 0, None);
         for look in 1..=QUIET_LOOKS {
             assert!(quiet.from.is_some() && !all.has_piece());
             quiet.take(1, listed(0..0, Some(1000 * look)));
@@ -188,7 +199,7 @@ mod tests {
         // Of a list a piece of nothing is told, and it goes on.
         assert!(all.has_piece() && serials(&mut all).is_empty() && all.from.is_some());
         // The one of a name is all.
-        let mut one = Listing::new((key(), None), Some("z1.x.".parse().unwrap()), 0, None);
+        let mut one = Listing::new((key(), Filter::default()), Some("z1.x.".parse().unwrap()), 0, None);
         one.take(1, listed(1..2, Some(5)));
         assert_eq!((serials(&mut one), one.from), (vec![1], None));
     }

@@ -6,13 +6,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use api::frame::Act;
+use api::frame::{Act, Stands};
 use wire::{Name, NameBuf, SortKey};
 use zone::catalog::{FIRST_SLOT, PinRefused, PinnedZone, SlotNumber, View};
 
 use super::Key;
 use super::explain::{Question, Terms};
 use super::inbox::{Event, Inbox, Of};
+use super::listing::Filter;
 use super::numbers::Numbers;
 use super::views::{View as Wanted, frames};
 use super::words::NO_ZONE;
@@ -38,8 +39,8 @@ pub(super) enum Look {
     Pin(Of, u8, NameBuf),
     /// A pin is not needed any more.
     Unpin(PinnedZone),
-    /// Zones of slots from this one on, or the one of a name, that a key may see; of an account.
-    List(Of, SlotNumber, Option<NameBuf>, (Arc<Key>, Option<Box<str>>)),
+    /// Zones of slots from this one on, or the one of a name, that a key may see; of these.
+    List(Of, SlotNumber, Option<NameBuf>, (Arc<Key>, Filter)),
     /// Something is to be done with a zone, for a key that is among those of this number.
     Act(Of, u64, NameBuf, Act),
     /// It is to be found out what holds for changes of zones.
@@ -77,6 +78,7 @@ pub(super) struct ListedZone {
     pub(super) slot: SlotNumber,
     pub(super) name: NameBuf,
     pub(super) serial: u32,
+    pub(super) stands: Stands,
     pub(super) is_secondary: bool,
     pub(super) is_signed: bool,
     pub(super) made: Option<MadeZone>,
@@ -138,13 +140,16 @@ impl Controller {
         match job {
             Look::Pin(of, seat, name) => inbox.tell(Event::Pinned(of, self.pin_for_api(seat, &name))),
             Look::Unpin(zone) => drop(zone),
-            Look::List(of, from, name, (key, account)) => {
+            Look::List(of, from, name, (key, Filter { account, stands })) => {
                 let mut listed = match name {
                     Some(name) => self.list_one(&name),
                     None => self.list_for_api(from),
                 };
                 // Once no lock is held: a key may have many names, and each zone is compared with them.
                 listed.zones.retain_mut(|zone| {
+                    if stands.is_some_and(|stands| stands != zone.stands) {
+                        return false;
+                    }
                     zone.made =
                         if key.may_see(&zone.name) { self.made.of(&zone.name) } else { return false };
                     let own = zone.made.as_ref().map_or("", |made| &made.account);
@@ -196,9 +201,11 @@ impl Controller {
 
     fn list_one(&self, name: &Name) -> Listed {
         let is_secondary = self.is_secondary(name);
+        let zones = self.zones.read();
         let zone = self.catalog.reader().with(|view| {
             let slot = view.slot_named(name)?;
-            Some(listed((slot, name.to_lowercase()), view.view_of(slot)?, is_secondary))
+            let is_stale = zones.problem_of(view, slot).is_some();
+            Some(listed((slot, name.to_lowercase()), view.view_of(slot)?, is_secondary, is_stale))
         });
         Listed { zones: zone.into_iter().collect(), next: None }
     }
@@ -210,7 +217,9 @@ impl Controller {
             let slots = view.slots(from, SLOTS_A_LOOK)?;
             let zone = |slot: SlotNumber| {
                 let name = zones.name(view, slot)?;
-                Some(listed((slot, name.to_lowercase()), view.view_of(slot)?, zones.is_without_file(slot)))
+                let is_stale = zones.problem_of(view, slot).is_some();
+                let named = (slot, name.to_lowercase());
+                Some(listed(named, view.view_of(slot)?, zones.is_without_file(slot), is_stale))
             };
             Some(slots.filter_map(zone).collect())
         });
@@ -262,11 +271,19 @@ impl Controller {
     }
 }
 
-fn listed((slot, name): (SlotNumber, NameBuf), view: View<'_>, is_secondary: bool) -> ListedZone {
-    let (serial, is_signed) = match view {
-        View::Zone(zone) => (zone.row().serial, zone.is_signed()),
+fn listed(
+    (slot, name): (SlotNumber, NameBuf),
+    view: View<'_>,
+    is_secondary: bool,
+    is_stale: bool,
+) -> ListedZone {
+    let (serial, is_signed, stands) = match view {
+        View::Zone(zone) => {
+            let stands = if is_stale { Stands::Stale } else { Stands::Served };
+            (zone.row().serial, zone.is_signed(), stands)
+        }
         // It is there, without data.
-        View::Absent(_) | View::Lost(_) => (0, false),
+        View::Absent(_) | View::Lost(_) => (0, false, Stands::Absent),
     };
-    ListedZone { slot, name, serial, is_secondary, is_signed, made: None }
+    ListedZone { slot, name, serial, stands, is_secondary, is_signed, made: None }
 }

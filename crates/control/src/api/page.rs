@@ -1,7 +1,8 @@
 //! Where the page is, for who may use the control socket: an address with a code in it, which signs its reader in once.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
 
 use nix::unistd::Uid;
 use sha2::{Digest, Sha256};
@@ -12,12 +13,37 @@ use super::sessions::{CODE_TIME, Code};
 use crate::command::PageAddress;
 use crate::controller::Controller;
 use crate::settings::host_name;
+use crate::text::count;
 
 /// Ports at the operator's end of a tunnel: below those that systems give out by themselves (32,768 and more on Linux), and above those that services have.
 const PORTS_FROM: u16 = 20_000;
 const PORTS: u16 = 10_000;
 
+/// How long the thread of the API may take to sign everybody out: it waits for nothing itself.
+const END_WAIT: Duration = Duration::from_secs(5);
+
 impl Controller {
+    /// Signs everybody out, and has codes that were printed let nobody in any more. What was done, in words; the error: there is no page, or nothing is known of it.
+    pub(crate) fn end_page_sessions(&self) -> Result<String, String> {
+        let is_there = self.api.terms.get().is_some_and(|terms| terms.page);
+        let Some(inbox) = self.api.inbox.get().filter(|_| is_there) else {
+            return Err("there is no page, and nobody has signed in".to_owned());
+        };
+        let (tell, told) = sync_channel(1);
+        inbox.tell(Event::EndSessions(tell));
+        let sessions = told.recv_timeout(END_WAIT).map_err(|_| {
+            "the API takes its time: whether sessions have ended is not known, ask again".to_owned()
+        })?;
+        tracing::info!(sessions, "everybody was signed out of the page of the API by a command");
+        Ok(match sessions {
+            0 => "nobody had signed in; codes that were printed let nobody in any more".to_owned(),
+            _ => format!(
+                "{} ended; codes that were printed let nobody in any more",
+                count(sessions, "session")
+            ),
+        })
+    }
+
     /// Prints a code. The error: there is no page, and what is to be done for one. By what the server was started with: a reload that takes long holds nobody up who wants to look.
     pub(crate) fn page_address(&self) -> Result<PageAddress, String> {
         if Uid::effective().is_root() {

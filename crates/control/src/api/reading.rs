@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use api::frame::{Answer, Item, Piece, REST_OCTETS_MAX, Row, RowKind, Run, SetsBuf, What};
+use api::frame::{Answer, Item, Piece, REST_OCTETS_MAX, Row, RowKind, Run, SetsBuf, Stands, What};
 use api::tag::Tag;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
+use wire::sort_key::{KEY_OCTETS_MAX, write_labels};
 use wire::{Name, NameBuf, SortKey};
 use zone::catalog::PinnedZone;
 use zone::lookup::Damaged;
@@ -20,6 +21,10 @@ const PIECE_OCTETS: usize = 64 << 10;
 /// RRsets that are looked at for one piece, at the most: of those that are left out nothing is told, and others wait meanwhile.
 const SETS_A_PIECE: usize = 1024;
 
+/// RRsets of a page at most, and octets of RDATA behind which it ends: it is put together at once, while others wait.
+const PAGE_SETS_MAX: u32 = 1_000;
+const PAGE_OCTETS: usize = 256 << 10;
+
 /// How much of a zone is told.
 #[derive(Clone, Debug)]
 pub(super) enum Wanted {
@@ -29,6 +34,8 @@ pub(super) enum Wanted {
     All,
     /// Its row, and the RRsets of a name, or that of a type.
     Owner(NameBuf, Option<u16>),
+    /// Its row, and so many RRsets about behind a name, or from the first on.
+    Page(Option<NameBuf>, u32),
 }
 
 /// See the module.
@@ -114,6 +121,48 @@ impl Reading {
                 self.frames.put_all(found);
                 self.is_crawled = true;
             }
+            Wanted::Page(after, limit) => {
+                let mut found = Vec::new();
+                if let Some(view) = self.zone.view() {
+                    self.gather_page(&view, after.as_deref(), limit, &mut found)?;
+                }
+                self.frames.put_all(found);
+                self.is_crawled = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the RRsets of names behind one, in canonical order, until there are as many as are wanted: a name is told as a whole.
+    fn gather_page(
+        &self,
+        view: &ZoneView<'_>,
+        after: Option<&Name>,
+        limit: u32,
+        found: &mut Vec<Found>,
+    ) -> Result<(), Damaged> {
+        let after = after.map(SortKey::of);
+        let relative = after.as_ref().map_or(Some(&[][..]), |key| key.octets().strip_prefix(view.apex_key()));
+        // Behind a name that is not in the zone there is nothing of it.
+        let Some(relative) = relative else { return Ok(()) };
+        let limit = limit.clamp(1, PAGE_SETS_MAX) as usize;
+        let (mut key, mut labels, mut octets) = ([0; KEY_OCTETS_MAX], [0; NAME_OCTETS_MAX], 0);
+        for node in view.cursor(relative) {
+            let length = node.copy_key(&mut key);
+            if after.is_some() && key[..length] == *relative {
+                continue;
+            }
+            if found.len() >= limit || octets >= PAGE_OCTETS {
+                break;
+            }
+            let length = write_labels(&key[..length], &mut labels).ok_or(Damaged)?;
+            let wire = [&labels[..length], view.apex().octets()].concat();
+            let owner = Name::from_wire(&wire).map_err(|_| Damaged)?;
+            let before = found.len();
+            for rrset in node.rrsets() {
+                self.gather(view, owner, (&rrset, self.with_dnssec), found)?;
+            }
+            octets += found[before..].iter().flat_map(|set| &set.rdatas).map(Vec::len).sum::<usize>();
         }
         Ok(())
     }
@@ -286,6 +335,8 @@ pub(super) fn row<'r>(
         // Who was told of which serial is told by `zonda ctl zones`.
         notified: serial,
         kind: made.map_or(other, MadeZone::row_kind),
+        // Lists tell more.
+        stands: Stands::default(),
         is_signed,
         api_rectify: made.is_some_and(|made| made.api_rectify),
         account: text(|made| &made.account),
@@ -401,6 +452,24 @@ pub(super) mod tests {
         assert_eq!(owner("a.x.", None), ["7 true", "a.x. A 2", "a.x. TXT 1"]);
         assert_eq!(owner("a.x.", Some(rtype::TXT)), ["7 true", "a.x. TXT 1"]);
         assert_eq!([owner("b.x.", None), owner("a.y.", None)], [["7 true"], ["7 true"]]);
+    }
+
+    #[test]
+    fn pages() {
+        let page = |after: Option<&str>, limit| {
+            let after = after.map(|name| name.parse().unwrap());
+            let mut told = told(reading(ZONE, Wanted::Page(after, limit), false)).0;
+            assert_eq!(told.remove(0), "7 true");
+            told.sort();
+            told
+        };
+        // All of a name, however many are wanted.
+        assert_eq!(page(None, 1), ["x. NS 1", "x. SOA 1"]);
+        assert_eq!(page(None, 3), ["a.x. A 2", "a.x. TXT 1", "x. NS 1", "x. SOA 1"]);
+        assert_eq!(page(Some("x."), 1), ["a.x. A 2", "a.x. TXT 1"]);
+        // Behind a name that is not there, the last one, and one of another zone.
+        assert_eq!(page(Some("m.x."), 9), ["ns.x. A 1"]);
+        assert_eq!([page(Some("ns.x."), 9), page(Some("a.y."), 9)], [[""; 0], [""; 0]]);
     }
 
     /// What has no room in one piece goes on in the next; nothing is lost or told twice.

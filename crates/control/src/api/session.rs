@@ -375,9 +375,9 @@ impl Session {
                     &No::new(410, "`after` is of another start of the server: begin anew"),
                 );
             }
-            Task::List { name, account, after, limit } => {
+            Task::List { name, of, after, limit } => {
                 let after = after.map(|after| after.slot);
-                entry.state = State::Listing(Listing::new((key, account), name, limit, after));
+                entry.state = State::Listing(Listing::new((key, of), name, limit, after));
                 self.turns.push_back(number);
             }
             Task::Read { zone, wanted, with_dnssec } => {
@@ -558,11 +558,11 @@ impl Session {
 
     /// The same, and why nothing comes of it.
     fn say_done(&mut self, around: &Around, number: u32, no: &No) {
-        let retry_after = match no.status {
+        let retry_after = no.retry_after.unwrap_or(match no.status {
             429 => FULL_RETRY,
             503 => NOT_NOW_RETRY,
             _ => 0,
-        };
+        });
         let done = Done { status: no.status, retry_after, is_cut: false, next: None, words: &no.words };
         self.say(around, number, &done);
     }

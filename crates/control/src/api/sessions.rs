@@ -144,6 +144,14 @@ impl Sessions {
         codes.push_back(code);
     }
 
+    /// Ends all sessions, and codes that nobody has given yet; how many sessions they were.
+    pub(super) fn end_all(&self, now: Instant) -> usize {
+        let table = &mut *self.0.borrow_mut();
+        table.tidy(now);
+        table.codes.clear();
+        std::mem::take(&mut table.signed_in).len()
+    }
+
     /// Keys are others: sessions of those that are none any more, or may do something else, end now, whatever comes later. `wall`: seconds since 1970.
     pub(super) fn look_at_keys(&self, keys: &Keys, wall: u64) {
         self.0.borrow_mut().signed_in.retain(|session| keys.same(&session.key, wall).is_some());
@@ -189,11 +197,14 @@ impl Sessions {
         if table.page.is_none() {
             return Err(No::new(404, "there is no page here: `page` in [api] of the settings"));
         }
-        let lately = table.lately.iter().filter(|(hash, _)| *hash == key.hash).count();
-        if lately >= SIGN_INS_A_MINUTE {
+        let mut lately = table.lately.iter().filter(|(hash, _)| *hash == key.hash);
+        let first = lately.clone().next().map(|(_, at)| *at);
+        if let Some(first) = first.filter(|_| lately.nth(SIGN_INS_A_MINUTE - 1).is_some()) {
             let words =
                 format!("signed in {SIGN_INS_A_MINUTE} times within a minute: wait until that is over");
-            return Err(No::new(429, words));
+            // In the order in which they came: a place is free when the first is a minute old.
+            let left = MINUTE.saturating_sub(now.at.saturating_duration_since(first));
+            return Err(No::new(429, words).for_seconds(left.as_secs() as u16 + 1));
         }
         let mut secret = Box::new([0; SESSION_OCTETS]);
         sync::random::fill_from_system(&mut *secret)

@@ -44,6 +44,8 @@ pub(super) enum View {
 #[derive(Serialize)]
 struct Journals {
     counts: Vec<Count>,
+    /// Of what is told of queries: nothing while nothing is.
+    observed: Vec<Count>,
     stores: Vec<StoreLine>,
     catalogs: Vec<CatalogLine>,
 }
@@ -70,6 +72,7 @@ impl Controller {
             View::Locks => json(&locks::command(self, None, false)),
             View::Journals => json(&Journals {
                 counts: of_threads(self).collect(),
+                observed: of_sinks(self.observing.counts()),
                 stores: self.store_lines(None),
                 catalogs: self.catalog_lines(None),
             }),
@@ -91,6 +94,12 @@ impl Controller {
         let line = zone_line(self, zone).map_err(|_| (404, NO_ZONE))?;
         bounded(json(&if is_all { line } else { of_itself(line) }))
     }
+}
+
+/// What is counted of dnstap and the query log: nothing while there was neither, though somebody may have looked at who asks.
+fn of_sinks(counts: Vec<Count>) -> Vec<Count> {
+    let is_told = counts.iter().any(|one| one.count > 0 && !one.name.starts_with("tap-"));
+    if is_told { counts } else { Vec::new() }
 }
 
 /// What of a zone is its own: state, records and changes.

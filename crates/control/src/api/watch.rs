@@ -53,6 +53,11 @@ impl Known {
                 around.sessions.take_code(code);
                 return None;
             }
+            Event::EndSessions(tell) => {
+                // Who waits for it no more needs no answer.
+                let _ = tell.try_send(around.sessions.end_all(Instant::now()));
+                return None;
+            }
             Event::Keys(ref newer) => {
                 self.keys = Arc::clone(newer);
                 around.sessions.look_at_keys(newer, now());

@@ -98,11 +98,13 @@ where
             from.tell(&asked, Form::nothing_of_zone()).await
         }
         Request::Zones(name) => {
-            let asked = Asked::List { name: name.as_deref(), account: None, after: None, limit: 0 };
+            let asked =
+                Asked::List { name: name.as_deref(), account: None, stands: None, after: None, limit: 0 };
             from.tell(&asked, Form::rows()).await
         }
-        Request::Rows { account, after, limit } => {
-            let asked = Asked::List { name: None, account: account.as_deref(), after: *after, limit: *limit };
+        Request::Rows { account, stands, after, limit } => {
+            let (account, stands, after, limit) = (account.as_deref(), *stands, *after, *limit);
+            let asked = Asked::List { name: None, account, stands, after, limit };
             from.tell(&asked, Form::page()).await
         }
         Request::Zone { zone, wanted, with_dnssec } => {

@@ -230,7 +230,7 @@ impl Stream {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use ::api::frame::{Cursor, Done, Item, RowKind, Run, SetsBuf, What};
+    use ::api::frame::{Cursor, Done, Item, RowKind, Run, SetsBuf, Stands, What};
     use wire::iana::rtype;
     use wire::{Name, NameBuf};
 
@@ -259,6 +259,7 @@ mod tests {
             serial: 1,
             notified: 1,
             kind: RowKind::Native,
+            stands: Stands::Served,
             is_signed: false,
             account: "",
             soa_edit: "",

@@ -96,7 +96,11 @@ pub(super) enum Command {
         command: ApiKeyCommand,
     },
     /// Print where the page of the HTTP API is, an address that lets its reader in: once, within two minutes
-    Page,
+    Page {
+        /// Sign everybody out instead, whoever has signed in, and have no code that was printed let anybody in
+        #[arg(long)]
+        end: bool,
+    },
     /// The cache of the resolver: how much it holds, what it knows of a name, forgetting
     Cache {
         #[command(subcommand)]
@@ -344,7 +348,8 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             Request::RevokeApiKey { key: name.clone() }
         }
         Command::ApiKey { command: ApiKeyCommand::Confirm } => Request::ConfirmApiKeys,
-        Command::Page => Request::Page,
+        Command::Page { end: true } => Request::EndPageSessions,
+        Command::Page { end: false } => Request::Page,
         Command::Cache { command } => cache_request(command),
         Command::NegativeAnchor { name, seconds, remove } => {
             let anchor = match name.clone() {

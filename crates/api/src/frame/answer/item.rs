@@ -6,7 +6,8 @@ use super::super::ask::{ACCOUNT_OCTETS_MAX, put_tag, tag};
 use super::super::octets::{Item, Rest, put_short_text, put_text};
 use super::super::set::Set;
 use super::{
-    Detail, Fault, Number, Outcome, Row, RowKind, Rule, Standing, Verbs, Verdict, Version, WORDS_OCTETS_MAX,
+    Detail, Fault, Number, Outcome, Row, RowKind, Rule, Standing, Stands, Verbs, Verdict, Version,
+    WORDS_OCTETS_MAX,
 };
 
 /// Octets of a name of a number, and of its label.
@@ -27,6 +28,8 @@ impl<'a> Item<'a> for Verbs {
 const SIGNED: u8 = 1;
 const RECTIFY: u8 = 1 << 1;
 const TAGGED: u8 = 1 << 2;
+/// Of how it stands, above these.
+const STANDS: u8 = 3;
 
 impl<'a> Item<'a> for Row<'a> {
     fn split_from(octets: &'a [u8]) -> Option<(Row<'a>, &'a [u8])> {
@@ -34,12 +37,14 @@ impl<'a> Item<'a> for Row<'a> {
         let (name, serial, notified) = (rest.name()?, rest.u32()?, rest.u32()?);
         let kinds = [RowKind::Native, RowKind::Master, RowKind::Slave];
         let kind = *kinds.get(usize::from(rest.u8()?))?;
-        let bits = rest.u8().filter(|bits| bits & !(SIGNED | RECTIFY | TAGGED) == 0)?;
+        let bits = rest.u8()?;
+        let stands = *Stands::ALL.get(usize::from(bits >> STANDS))?;
         let row = Row {
             name,
             serial,
             notified,
             kind,
+            stands,
             is_signed: bits & SIGNED != 0,
             api_rectify: bits & RECTIFY != 0,
             account: rest.short_text(ACCOUNT_OCTETS_MAX)?,
@@ -57,7 +62,7 @@ impl<'a> Item<'a> for Row<'a> {
         let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
         let bits =
             bit(self.is_signed, SIGNED) | bit(self.api_rectify, RECTIFY) | bit(self.tag.is_some(), TAGGED);
-        out.extend_from_slice(&[self.kind as u8, bits]);
+        out.extend_from_slice(&[self.kind as u8, bits | (self.stands as u8) << STANDS]);
         for text in [self.account, self.soa_edit_api, self.soa_edit] {
             put_short_text(out, text, ACCOUNT_OCTETS_MAX);
         }

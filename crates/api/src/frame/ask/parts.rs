@@ -40,6 +40,7 @@ pub(super) fn part<'a>(rest: &mut Rest<'a>) -> Option<Part<'a>> {
         0 => Part::All,
         1 => Part::Row,
         2 => Part::Owner(rest.name()?, rest.any(Rest::u16)?),
+        3 => Part::Page(rest.any(Rest::name)?, rest.u32()?),
         _ => return None,
     })
 }
@@ -52,6 +53,11 @@ pub(super) fn put_part(out: &mut Vec<u8>, part: &Part<'_>) {
             out.push(2);
             owner.write(out);
             put_any(out, *rtype, |out, rtype| out.extend_from_slice(&rtype.to_be_bytes()));
+        }
+        Part::Page(after, limit) => {
+            out.push(3);
+            put_any(out, *after, |out, after| after.write(out));
+            out.extend_from_slice(&limit.to_be_bytes());
         }
     }
 }

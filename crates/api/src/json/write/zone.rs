@@ -43,6 +43,8 @@ pub fn url(zone: &Name, out: &mut Vec<u8>) {
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     count: usize,
+    /// Whether it is a page, in which it is told how each stands.
+    is_page: bool,
 }
 
 impl Rows {
@@ -50,6 +52,9 @@ impl Rows {
     pub fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
         item(&mut self.count, "[", out);
         open_row(row, out);
+        if self.is_page {
+            string("state", row.stands.word(), out);
+        }
         out.push(b'}');
     }
 
@@ -61,7 +66,7 @@ impl Rows {
     /// Begins a page of the API beyond PowerDNS's; it ends with [`Rows::end_page`].
     pub fn page(out: &mut Vec<u8>) -> Rows {
         out.extend_from_slice(b"{\"zones\":");
-        Rows::default()
+        Rows { count: 0, is_page: true }
     }
 
     /// Ends it, and says from where the next goes on.

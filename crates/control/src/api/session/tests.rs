@@ -134,7 +134,7 @@ fn asks_are_answered_by_their_keys() {
     let outside = change("a.x.", "b.x.");
     bed.ask(5, Asked::Change { repeat: None, is_dry: false, zones: outside.zones() }).unwrap();
     let after = Some(api::frame::Cursor { start: 8, slot: 1 });
-    bed.ask(6, Asked::List { name: None, account: None, after, limit: 0 }).unwrap();
+    bed.ask(6, Asked::List { name: None, account: None, stands: None, after, limit: 0 }).unwrap();
     assert_eq!(bed.told(), ["2 401", "3 403", "4 404", "5 faults", "5 422", "6 410"]);
     assert!(!bed.session.is_busy());
     let counted = bed.around.counts.read();

@@ -45,8 +45,8 @@ impl Session {
                     Some(from) => {
                         listing.is_looking = true;
                         let of = Of { session: self.number, ask: number };
-                        let (key, account) = &listing.of;
-                        let of_whom = (Arc::clone(key), account.clone());
+                        let (key, which) = &listing.of;
+                        let of_whom = (Arc::clone(key), which.clone());
                         let look = Look::List(of, from, listing.name.clone(), of_whom);
                         self.look(around, number, look);
                         return true;

@@ -48,11 +48,15 @@ impl Bed {
 
     /// Signs in; the status of why not.
     fn sign_in(&self, who: Who<'_>, ending: Option<&Secret>) -> Result<Box<Secret>, u16> {
+        self.try_sign_in(who, ending).map_err(|no| no.status)
+    }
+
+    fn try_sign_in(&self, who: Who<'_>, ending: Option<&Secret>) -> Result<Box<Secret>, No> {
         let asked = Asked::SignIn { ending: ending.map(Ending) };
         let ask = Ask { who, address: [127, 0, 0, 1].into(), asked };
-        let key = whose(&self.keys, &self.sessions, &ask, self.now).map_err(|no| no.status)?;
-        judge(&self.keys, &key, &ask).map_err(|no| no.status)?;
-        self.sessions.sign_in(&self.keys, &ask, &key, self.now).map_err(|no| no.status)
+        let key = whose(&self.keys, &self.sessions, &ask, self.now)?;
+        judge(&self.keys, &key, &ask)?;
+        self.sessions.sign_in(&self.keys, &ask, &key, self.now)
     }
 
     fn sign_in_by_key(&self, key: usize) -> Result<Box<Secret>, u16> {
@@ -139,7 +143,7 @@ fn sessions_only_read() {
         }
         for asked in [
             Asked::Who,
-            Asked::List { name: None, account: None, after: None, limit: 0 },
+            Asked::List { name: None, account: None, stands: None, after: None, limit: 0 },
             Asked::Search { pattern: "*", objects: Objects::All, limit: 1 },
             Asked::Zone { zone: &zone, part: Part::All, with_dnssec: false },
             Asked::History { zone: &zone, undo: None },
@@ -286,9 +290,28 @@ fn nobody_signs_in_all_the_time() {
     let by_code = |bed: &Bed| bed.sign_in(Who::Code(codes[0].as_bytes()), None);
     assert_eq!([bed.sign_in_by_key(0).err(), by_code(&bed).err()], [Some(429), Some(429)]);
     assert!(bed.sign_in_by_key(1).is_ok());
-    bed.pass(60);
+    // It is said for how long.
+    bed.pass(15);
+    let key = bed.secrets[0].clone();
+    let no = bed.try_sign_in(Who::Key(key.as_bytes()), None).unwrap_err();
+    assert!(no.retry_after.is_some_and(|seconds| (45..=46).contains(&seconds)), "{no:?}");
+    bed.pass(45);
     // A code is not used up by that.
     assert!(bed.sign_in_by_key(0).is_ok() && by_code(&bed).is_ok());
+}
+
+#[test]
+fn all_are_signed_out() {
+    let bed = Bed::new(2);
+    let code = bed.code();
+    let by_key = bed.sign_in_by_key(0).unwrap();
+    let by_code = bed.sign_in(Who::Code(bed.code().as_bytes()), None).unwrap();
+    assert_eq!(bed.sessions.end_all(bed.now.at), 2);
+    assert!(!bed.is_there(&by_key) && !bed.is_there(&by_code));
+    // A code that nobody has given yet lets nobody in either; a key does.
+    assert_eq!(bed.sign_in(Who::Code(code.as_bytes()), None), Err(401));
+    assert!(bed.sign_in_by_key(1).is_ok());
+    assert_eq!(bed.sessions.end_all(bed.now.at), 1);
 }
 
 #[test]
