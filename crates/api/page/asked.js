@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { columns, make, part, refresh, table } from "./dom.js";
+import { pauseButton, paused } from "./pause.js";
 import { cell, count, rate } from "./text.js";
 
 const ASKED = "/api/zonda/v1/asked";
@@ -47,7 +48,7 @@ async function again(view) {
   if (part("asked") !== view) {
     return;
   }
-  if (document.visibilityState === "visible") {
+  if (document.visibilityState === "visible" && !paused()) {
     try {
       refresh(view, ...contents((await get(ASKED)).told));
     } catch (refused) {
@@ -65,5 +66,5 @@ export async function asked() {
   const { told } = await get(ASKED);
   const view = make("div", { id: "asked" }, ...contents(told));
   setTimeout(() => again(view), PAUSE);
-  return ["Asked", view];
+  return ["Asked", pauseButton(), view];
 }

@@ -2,7 +2,7 @@
 // attributes there are those of these lists.
 
 const ELEMENTS = new Set([
-  "a", "button", "caption", "code", "dd", "div", "dl", "dt", "form", "h1", "h2", "h3", "input", "label", "li", "nav", "ol", "p", "pre", "span", "table", "tbody", "td", "th", "thead", "tr", "ul",
+  "a", "button", "caption", "code", "dd", "dialog", "div", "dl", "dt", "form", "h1", "h2", "h3", "input", "kbd", "label", "li", "nav", "ol", "p", "pre", "span", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ]);
 const ATTRIBUTES = new Set([
   "aria-current", "aria-label", "autocapitalize", "autocomplete", "class", "disabled", "for", "href", "id", "maxlength", "name", "required", "role", "scope", "spellcheck", "tabindex", "type",

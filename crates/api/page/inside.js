@@ -73,13 +73,15 @@ function catalog(one) {
   ]), ...problems(one.clashes)];
 }
 
-// Logs, stores and catalogs.
+// Logs, stores and catalogs, and what becomes of what is told of queries.
 export async function journals() {
   const { told } = await get(`${ROOT}/journals`);
   const size = (one) => (one.name.endsWith("-octets") ? octets(one.count) : count(one.count));
-  const counts = told.counts.map((one) => [shown(one.name), size(one), shown(one.help)]);
+  const counts = (list) => list.map((one) => [shown(one.name), size(one), shown(one.help)]);
+  const columns = ["name", "count", "what it is"];
   return ["Journals", ...told.stores.flatMap(store), ...told.catalogs.flatMap(catalog),
-    make("h2", {}, "Counts"), table("Of transfers, history and changes", ["name", "count", "what it is"], counts)];
+    make("h2", {}, "Counts"), table("Of transfers, history and changes", columns, counts(told.counts)),
+    ...(told.observed.length === 0 ? [make("p", { class: "quiet" }, "Neither dnstap nor a query log was told anything.")] : [table("Of dnstap and the query log", columns, counts(told.observed))])];
 }
 
 // What threads wait for.

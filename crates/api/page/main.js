@@ -3,8 +3,10 @@
 import { forget, isOld, session, signOut, whenOthersSign } from "./api.js";
 import { button, link, make, pairs, part, refresh, say, show } from "./dom.js";
 import { asked } from "./asked.js";
+import { beginKeys, closeKeys, showKeys } from "./keys.js";
 import { journals, locks, resolver } from "./inside.js";
 import { forgetHour, now, showNow } from "./now.js";
+import { endPause } from "./pause.js";
 import { beginPolls, endPolls, look as lookAtNow } from "./poll.js";
 import { askForCode, showForm, takeCode } from "./signin.js";
 import { count, shown, span } from "./text.js";
@@ -70,6 +72,7 @@ function takeSession(told) {
     beginPolls(hearOfServer);
   }
   part("who").replaceChildren(make("span", {}, who(told)), button("Sign out", leave));
+  part("foot").replaceChildren(button("Keys", showKeys));
   go();
 }
 
@@ -207,8 +210,11 @@ function showNobody(...words) {
   part("name").textContent = "Zonda";
   part("who").replaceChildren();
   part("nav").replaceChildren();
+  part("foot").replaceChildren();
+  closeKeys();
   part("main").classList.remove("old");
   endPolls();
+  endPause();
   forgetHour();
   showWrong([]);
   say(...words);
@@ -287,4 +293,5 @@ addEventListener("hashchange", () => {
   }
 });
 whenOthersSign(look);
+beginKeys(() => (current === null ? [] : views().map(([route]) => route)), go);
 begin();

@@ -4,6 +4,7 @@
 import { get } from "./api.js";
 import { chart } from "./chart.js";
 import { columns, make, pairs, part, refresh, table } from "./dom.js";
+import { pauseButton, paused } from "./pause.js";
 import { cell, count, octets, rate, shown, span, time } from "./text.js";
 
 const HOUR = "/api/zonda/v1/hour";
@@ -192,14 +193,15 @@ function contents(latest) {
 export async function now(latestOf) {
   await askForHour();
   const latest = latestOf();
-  return ["Now", make("div", { id: "now" }, ...(latest === null ? [make("p", { class: "quiet" }, "Asking the server …")] : contents(latest)))];
+  return ["Now", pauseButton(), make("div", { id: "now" }, ...(latest === null ? [make("p", { class: "quiet" }, "Asking the server …")] : contents(latest)))];
 }
 
 // Brings the view up to date, if it is there.
 export async function showNow(latest) {
   await askForHour();
   const view = part("now");
-  if (view !== null) {
+  // What was never there is not paused.
+  if (view !== null && !(paused() && view.querySelector("h2") !== null)) {
     refresh(view, ...contents(latest));
   }
 }

@@ -1,4 +1,4 @@
-// Zones: a page of them, those that a word is part of, and one with its versions and the records of a name. Views are given as
+// Zones: a page of them, those that a word is part of, and one with its versions and its records, by pages or of a name. Views are given as
 // heading and elements, and shown by who knows whether they are still wanted.
 
 import { get } from "./api.js";
@@ -9,8 +9,14 @@ const LISTS = "/api/zonda/v1/zones";
 const SERVER = "/api/v1/servers/localhost";
 // Rows of a page, and of what was found: a screen is forty.
 const ROWS = 100;
-// Versions that are shown: more are asked for by scripts.
+// Versions that are shown, and RRsets of a page, also of those that have changed since a version.
 const VERSIONS = 50;
+const SETS = 200;
+// A page of records with more letters may have ended for that: the server ends one behind 256 KiB of RDATA.
+const SHORT = 100_000;
+
+// How zones stand, and what it is called.
+const STATES = [["", "all"], ["served", "served"], ["stale", "older than they should be"], ["absent", "without data"]];
 
 const KINDS = { Native: "its own", Master: "its own", Slave: "from a primary" };
 
@@ -34,33 +40,45 @@ export async function zones(query) {
   const word = query.get("q") ?? "";
   let rows;
   try {
-    rows = word === "" ? await page(query.get("after")) : await found(word);
+    rows = word === "" ? await page(query.get("state") ?? "", query.get("after")) : await found(word);
   } catch (refused) {
     if (refused.status === 401) {
       throw refused;
     }
     rows = refused.status === 410
-      ? [make("p", {}, "The server was started since: this list begins anew."), link("Begin", "#/zones")]
+      ? [make("p", {}, "The server was started since: this list begins anew."), link("Begin", list(query.get("state") ?? ""))]
       : [words(refused)];
   }
   return ["Zones", search(word), ...rows];
 }
 
-async function page(after) {
-  const cursor = after === null ? "" : `&after=${encodeURIComponent(after)}`;
-  const { told } = await get(`${LISTS}?limit=${ROWS}${cursor}`);
+// Where zones are listed that stand so, behind `after`.
+function list(state, after = null) {
+  const wanted = new URLSearchParams([["state", state], ["after", after ?? ""]].filter(([, value]) => value !== ""));
+  return wanted.size === 0 ? "#/zones" : `#/zones?${wanted}`;
+}
+
+// Which of them are listed.
+function choice(state) {
+  return make("nav", { class: "choice", "aria-label": "Which zones" }, ...STATES.map(([one, words]) => link(words, list(one), one === state ? { "aria-current": "true" } : {})));
+}
+
+async function page(state, after) {
+  const [wanted, cursor] = [["state", state], ["after", after ?? ""]].map(([name, value]) => (value === "" ? "" : `&${name}=${encodeURIComponent(value)}`));
+  const { told } = await get(`${LISTS}?limit=${ROWS}${wanted}${cursor}`);
   const rows = told.zones.map((zone) => [
     link(cell(zone.name), place(zone.id)),
     String(zone.serial),
     KINDS[zone.kind] ?? shown(zone.kind),
     zone.dnssec ? "signed" : "",
+    zone.state === "served" ? "served" : make("span", { class: "wrong" }, shown(zone.state)),
   ]);
-  const next = told.next === null ? [] : [make("p", {}, link("Next page", `#/zones?after=${encodeURIComponent(told.next)}`))];
-  const first = after === null ? [] : [make("p", {}, link("First page", "#/zones"))];
+  const next = told.next === null ? [] : [make("p", {}, link("Next page", list(state, told.next), { class: "next" }))];
+  const first = after === null ? [] : [make("p", {}, link("First page", list(state), { class: "first" }))];
   if (rows.length === 0) {
-    return [make("p", {}, next.length === 0 ? "No zones that you may see." : "None on this page."), ...next, ...first];
+    return [choice(state), make("p", {}, next.length > 0 ? "None on this page." : state === "" ? "No zones that you may see." : "No zone that you may see stands so."), ...next, ...first];
   }
-  return [table("Zones, in no order of their names", ["name", "serial", "data", "DNSSEC"], rows), ...next, ...first];
+  return [choice(state), table("Zones, in no order of their names", ["name", "serial", "data", "DNSSEC", "state"], rows), ...next, ...first];
 }
 
 async function found(word) {
@@ -87,7 +105,7 @@ export async function zone(id, query) {
     }
     return ["Zone", words(refused), make("p", {}, link("All zones", "#/zones"))];
   }
-  const owner = query.get("name") ?? told.name;
+  const owner = query.get("name") ?? "";
   const facts = [
     ["Serial", String(told.serial)],
     ["Data", KINDS[told.kind] ?? shown(told.kind)],
@@ -97,10 +115,11 @@ export async function zone(id, query) {
   const form = ask("owner", "Records of", owner, "Show", (text) => {
     lead(text === "" ? place(id) : `${place(id)}?name=${encodeURIComponent(text)}`);
   });
-  const [records, versions, standing] = await Promise.all([recordsOf(path, owner), versionsOf(id), standingOf(id)]);
+  const [records, versions, standing, since] = await Promise.all([owner === "" ? pageOf(id, query.get("after")) : recordsOf(path, owner), versionsOf(id), standingOf(id), sinceOf(id, query.get("since"))]);
   return [cell(told.name),
     pairs(facts), ...standing,
-    make("h2", {}, "Records"), form, records,
+    ...since,
+    make("h2", {}, "Records"), form, ...records,
     make("h2", {}, "Versions"), versions,
     make("p", {}, link("All zones", "#/zones"))];
 }
@@ -137,16 +156,67 @@ async function standingOf(id) {
   }
 }
 
+function records(caption, rrsets) {
+  const rows = rrsets.flatMap((set) => set.records.map((record) => [cell(set.name), shown(set.type), String(set.ttl), cell(record.content)]));
+  return table(caption, ["name", "type", "TTL", "content"], rows);
+}
+
 async function recordsOf(path, owner) {
   try {
-    const { told } = await get(`${path}?rrset_name=${encodeURIComponent(owner)}`);
-    const rows = told.rrsets.flatMap((set) => set.records.map((record) => [cell(set.name), shown(set.type), String(set.ttl), cell(record.content)]));
-    return rows.length === 0 ? make("p", {}, "No records are at this name.") : table(`Records of ${cell(owner)}`, ["name", "type", "TTL", "content"], rows);
+    const { told: { rrsets } } = await get(`${path}?rrset_name=${encodeURIComponent(owner)}`);
+    return [rrsets.length === 0 ? make("p", {}, "No records are at this name.") : records(`Records of ${cell(owner)}`, rrsets)];
   } catch (refused) {
     if (refused.status === 401) {
       throw refused;
     }
-    return words(refused);
+    return [words(refused)];
+  }
+}
+
+// A page of all records, behind a name.
+async function pageOf(id, after) {
+  try {
+    const from = after === null ? "" : `&after=${encodeURIComponent(after)}`;
+    const { told: { rrsets } } = await get(`${LISTS}/${encodeURIComponent(id)}/rrsets?limit=${SETS}${from}`);
+    const first = after === null ? [] : [make("p", {}, link("First page", place(id), { class: "first" }))];
+    if (rrsets.length === 0) {
+      return [make("p", {}, after === null ? "No records." : "No records are behind that name."), ...first];
+    }
+    const last = rrsets.at(-1).name;
+    // One that is shorter than it could be is the last, unless it ends for the length of what is in it.
+    const letters = rrsets.flatMap((set) => set.records).reduce((sum, record) => sum + record.content.length, 0);
+    const next = rrsets.length < SETS && letters < SHORT ? [] : [make("p", {}, link("Next page", `${place(id)}?after=${encodeURIComponent(last)}`, { class: "next" }))];
+    return [records(after === null ? "All records but signatures and denials, in canonical order" : `Records behind ${cell(after)}`, rrsets), ...next, ...first];
+  } catch (refused) {
+    if (refused.status === 401) {
+      throw refused;
+    }
+    return [words(refused)];
+  }
+}
+
+// RRsets that are otherwise than in a version, as they were then.
+async function sinceOf(id, serial) {
+  if (serial === null) {
+    return [];
+  }
+  const heading = make("h2", {}, `Changed since serial ${shown(serial)}`);
+  try {
+    const { told: { rrsets } } = await get(`${LISTS}/${encodeURIComponent(id)}/history/${encodeURIComponent(serial)}/undo`);
+    if (rrsets.length === 0) {
+      return [heading, make("p", {}, "Nothing but the serial, or what signs and denies.")];
+    }
+    const was = (set) => (set.changetype === "DELETE" ? ["", "not there"] : [String(set.ttl), make("div", {}, ...set.records.map((record) => make("div", {}, cell(record.content))))]);
+    const rows = rrsets.slice(0, SETS).map((set) => [
+      link(cell(set.name), `${place(id)}?name=${encodeURIComponent(set.name)}`), shown(set.type), ...was(set),
+    ]);
+    const caption = rrsets.length > SETS ? `The first ${SETS} of ${count(rrsets.length)} RRsets, as they were then` : "RRsets as they were then; each name leads to what is there now";
+    return [heading, table(caption, ["name", "type", "TTL then", "content then"], rows)];
+  } catch (refused) {
+    if (refused.status === 401) {
+      throw refused;
+    }
+    return [heading, words(refused)];
   }
 }
 
@@ -156,8 +226,9 @@ async function versionsOf(id) {
     if (told.length === 0) {
       return make("p", {}, "None is kept but the one that is served.");
     }
+    const before = (serial) => link(String(serial), `${place(id)}?since=${serial}`, { "aria-label": `${serial}: what has changed since` });
     const rows = told.slice(0, VERSIONS).map((version) => [
-      String(version["new-serial"]), String(version["old-serial"]), time(version.time), count(version.octets),
+      String(version["new-serial"]), before(version["old-serial"]), time(version.time), count(version.octets),
     ]);
     const caption = told.length > VERSIONS ? `The newest ${VERSIONS} of ${count(told.length)}` : "Newest first";
     return table(caption, ["serial", "before", "since (UTC)", "octets"], rows);

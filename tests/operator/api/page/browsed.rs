@@ -145,8 +145,8 @@ fn by_a_key_and_by_keys_alone() {
     let beside = browser.tab();
     beside.open(&format!("{origin}/"));
     await_view(&beside, "ns1 (test)");
-    // From the heading on to the end, and from the beginning again.
-    for name in ["Zones", "Why", "Session", "Sign out"] {
+    // From the heading on to the end, behind which the page has nothing, and from the beginning again.
+    for name in ["Keys", "", "Zones", "Why", "Session", "Sign out"] {
         tab.press("Tab");
         assert_eq!(tab.focused().name, name);
     }
@@ -164,6 +164,17 @@ fn until_its_key_is_gone() {
     let (_browser, tab, origin) = browser(&fixture);
     tab.open(&format!("{origin}/"));
     await_view(&tab, "Sign in");
+    tab.write(&bed.reader);
+    tab.press("Enter");
+    await_view(&tab, "ns1 (test)");
+    // Everybody is signed out at once; the same key signs in again.
+    let (said, is_well) = fixture.told(&["page", "--end"]);
+    assert!(is_well && said.starts_with("1 session ended"), "{said}");
+    tab.hide(true);
+    tab.hide(false);
+    await_view(&tab, "Sign in");
+    assert!(text_of(&tab).contains("The session is over."), "{}", text_of(&tab));
+    tab.click("#key");
     tab.write(&bed.reader);
     tab.press("Enter");
     await_view(&tab, "ns1 (test)");
@@ -196,6 +207,16 @@ fn zones_are_looked_at() {
     let names = "[...document.querySelectorAll('tbody a')].map(one => one.textContent).sort()";
     assert_eq!(tab.value(names), json!(["a.test.", "b.test.", "plain.test."]));
     assert_eq!(tab.value("document.querySelector('nav [aria-current]').textContent"), "Zones");
+    // Which of them: those that stand so.
+    for (route, found) in [("absent", json!([])), ("served", json!(["a.test.", "b.test.", "plain.test."]))] {
+        tab.click(&format!(".choice a[href='#/zones?state={route}']"));
+        tab.await_true(&format!(
+            "document.querySelector('.choice [aria-current]').getAttribute('href').endsWith('{route}')"
+        ));
+        assert_eq!(tab.value(names), found);
+    }
+    tab.click(".choice a");
+    tab.await_true("document.querySelector('.choice [aria-current]').getAttribute('href') === '#/zones'");
     assert_sound_in_all(&tab, &origin);
     tab.click("#word");
     tab.write("LAIN");
@@ -206,7 +227,7 @@ fn zones_are_looked_at() {
     tab.click("tbody a[href='#/zones/a.test.']");
     await_view(&tab, "a.test.");
     assert_sound_in_all(&tab, &origin);
-    // Two versions, the newest first; the records of the apex until others are asked for.
+    // Two versions, the newest first; all records until those of a name are asked for.
     let versions =
         "[...document.querySelectorAll('.table:last-of-type tbody th')].map(one => one.textContent)";
     assert_eq!(tab.value(versions), json!(["3", "2"]));
@@ -215,7 +236,7 @@ fn zones_are_looked_at() {
     tab.press("Control+a");
     tab.write(owner);
     tab.press("Enter");
-    tab.await_true("document.body.textContent.includes('alert(1)')");
+    tab.await_true("document.querySelector('caption').textContent.startsWith('Records of')");
     assert_sound_in_all(&tab, &origin);
     let cells = "[...document.querySelectorAll('.table')].at(0).querySelector('tbody tr').textContent";
     let said = tab.value(cells);
@@ -224,6 +245,15 @@ fn zones_are_looked_at() {
     assert!(!said.contains('\u{202e}'), "{said}");
     assert!(tab.value("document.querySelectorAll('*').length").as_u64() <= elements.as_u64());
     assert_eq!(tab.value("document.querySelectorAll('main img, main script').length"), 0);
+    // What has changed since a version, as it was then.
+    tab.click("a[href='#/zones/a.test.?since=2']");
+    tab.await_true("document.querySelector('main').textContent.includes('Changed since serial 2')");
+    let rows = "[...document.querySelectorAll('.table')].at(0).querySelector('tbody').textContent";
+    assert_eq!(tab.value(rows), "n.a.test.Anot there");
+    assert_sound_in_all(&tab, &origin);
+    tab.forget();
+    tab.value("location.hash = '#/zones/a.test.?since=1%3Cb%3E'");
+    tab.await_true("document.querySelector('main').textContent.includes('Changed since serial 1<b>')");
     // What there is not, is not for this key, or is no address at all.
     for (route, words) in [("none.test.", "no such zone"), ("other.", "no such zone"), ("%zz", "key acme")] {
         tab.forget();
@@ -289,6 +319,13 @@ fn how_the_server_is() {
     assert_eq!(tab.value("document.querySelector('#wrong a').textContent"), "Something is wrong");
     tab.click("#wrong a");
     await_view(&tab, "Now");
+    // A server that stands still, as on a disk that hangs: so it is said after some seconds, until it goes on.
+    signal(fixture.server.process.pid(), "STOP");
+    tab.await_true("document.querySelector('#wrong').textContent.includes('does not answer')");
+    assert_eq!(tab.value("document.querySelector('main').className"), "old");
+    signal(fixture.server.process.pid(), "CONT");
+    tab.await_true("document.querySelector('#wrong').textContent === 'Something is wrong'");
+    assert_eq!(tab.value("document.querySelector('main').className"), "");
     // A server that is gone: what it said stays, and it is said that it is old.
     signal(fixture.server.process.pid(), "KILL");
     fixture.server.process.wait(Duration::from_secs(10)).expect("an end");
@@ -297,6 +334,89 @@ fn how_the_server_is() {
         text_of(&tab).contains("What is wrong")
             && tab.value("document.querySelector('main').className") == "old"
     );
+}
+
+/// By keys alone: views, fields, rows and pages, what waits, and the list of them, where they are turned off.
+#[test]
+fn by_keys() {
+    let bed = Bed::new().paged();
+    let fixture = bed.start();
+    let (_browser, tab, origin) = browser(&fixture);
+    tab.open(&format!("{origin}/"));
+    await_view(&tab, "Sign in");
+    // In a field they are letters; nobody has views yet.
+    tab.write("p?1");
+    assert_eq!(tab.value("document.querySelector('#key').value"), "p?1");
+    tab.press("Control+a");
+    tab.write(&bed.watcher);
+    tab.press("Enter");
+    await_view(&tab, "Now");
+    tab.await_true("document.querySelector('#now h2') !== null");
+    // Paused, it stays while the server goes on; then it takes up what came.
+    tab.press("p");
+    assert_eq!(tab.value("document.querySelector('#pause').textContent"), "Go on");
+    let queries = "[...document.querySelectorAll('tbody tr')].find(row => row.cells[0].textContent === 'AAAA')?.cells[2].textContent ?? null";
+    assert_eq!(tab.value(queries), Value::Null);
+    ask(fixture.server.address, Transport::Udp, &Query::new("www.a.test.", rtype::AAAA));
+    // Two answers that were told meanwhile.
+    let polls = || tab.requests().iter().filter(|one| one.address.contains("/zonda/v1/now")).count();
+    let before = polls();
+    await_that("two polls", || polls() >= before + 2);
+    tab.settle();
+    assert_eq!(tab.value(queries), Value::Null);
+    tab.press("p");
+    tab.await_true(&format!("({queries}) === '1'"));
+    // Each view by its number.
+    tab.press("3");
+    await_view(&tab, "Zones");
+    tab.press("j");
+    let first = tab.focused().name;
+    tab.press("j");
+    assert!(tab.focused().role == "link" && tab.focused().name != first, "{:?}", tab.focused());
+    tab.press("k");
+    assert_eq!(tab.focused().name, first);
+    tab.press("/");
+    assert_eq!(tab.focused().role, "searchbox");
+    tab.write("j");
+    assert_eq!(tab.value("document.querySelector('#word').value"), "j");
+    tab.press("Shift+Tab");
+    tab.press("j");
+    tab.press("Enter");
+    await_view(&tab, &first);
+    tab.press("Control+4");
+    assert_eq!(tab.value("document.querySelector('h1').textContent"), first.as_str());
+    // A view without a field leads to zones.
+    tab.press("8");
+    await_view(&tab, "ns1 (test)");
+    tab.press("/");
+    await_view(&tab, "Zones");
+    // What they are, over the view; it goes back to where it was.
+    tab.press("?");
+    tab.await_true("document.querySelector('dialog[open]') !== null");
+    assert_sound_in_all(&tab, &origin);
+    tab.press("8");
+    assert_eq!(tab.value("document.querySelector('h1').textContent"), "Zones");
+    tab.press("Escape");
+    tab.await_true("document.querySelector('dialog') === null");
+    // Off, all but the list of them do nothing; on again, they act.
+    let turn = |view: &str| {
+        tab.press("?");
+        tab.click("#keys-on");
+        tab.press("Escape");
+        tab.await_true("document.querySelector('dialog') === null");
+        tab.press("8");
+        tab.settle();
+        await_view(&tab, view);
+    };
+    turn("Zones");
+    turn("ns1 (test)");
+    assert!(fixture.told(&["api-key", "revoke", "watcher"]).1);
+    tab.press("?");
+    tab.hide(true);
+    tab.hide(false);
+    // Nothing is left of it, the list of keys neither.
+    await_view(&tab, "Sign in");
+    assert_eq!(tab.value("document.querySelectorAll('dialog, footer button').length"), 0);
 }
 
 /// All other views, each by its link: sound in each window, with what commands say.
@@ -347,6 +467,7 @@ fn what_is_inside() {
     tab.await_true(r"document.querySelector('main').textContent.includes('no such name')");
     assert!(text_of(&tab).contains(r"dig +notcp -q '$(reboot)'\''x.a.test.' -t A"), "{}", text_of(&tab));
     visit("Journals", "zones-changed");
+    assert!(text_of(&tab).contains("Neither dnstap nor a query log"), "{}", text_of(&tab));
     visit("Locks", "zonda ctl locks --on");
     assert!(fixture.told(&["locks", "--on"]).1);
     tab.click("nav a[href='#/session']");
