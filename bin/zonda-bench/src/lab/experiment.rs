@@ -161,7 +161,7 @@ pub fn stop() -> Result<Arc<AtomicBool>, lab::Error> {
 fn list() -> Result<ExitCode, lab::Error> {
     let mut text = String::new();
     for name in recipe::names() {
-        let _ = writeln!(text, "{name:<18} {}", recipe::find(name)?.title);
+        let _ = writeln!(text, "{name:<20} {}", recipe::find(name)?.title);
     }
     print!("{text}");
     Ok(ExitCode::SUCCESS)

@@ -46,6 +46,7 @@ pub use role::{
 };
 pub use server::{Server, socket};
 pub use unbound::CONTROL as UNBOUND_CONTROL;
+pub use zonda::in_files as zonda_files;
 
 use crate::{
     Error,

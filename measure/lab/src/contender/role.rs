@@ -11,7 +11,7 @@ use crate::{
     Error,
     data::{Zones, serial},
     error,
-    recipe::Name,
+    recipe::{Name, Watched},
 };
 
 /// Name of the key that signs updates, as it stands in settings.
@@ -139,6 +139,8 @@ pub struct Bounds {
     pub ipv6: bool,
     /// Limit how often a network gets an answer, [`ANSWERS_A_SECOND`], and give cookies to those that shall not be limited.
     pub limits_answers: bool,
+    /// For Zonda: who watches it.
+    pub watched: Option<Watched>,
     /// Of a resolver.
     pub resolving: Resolving,
 }

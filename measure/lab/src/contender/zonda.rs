@@ -1,6 +1,10 @@
 //! Zonda, the server of this project, and other builds of it.
 
-use std::{collections::BTreeSet, fmt::Write, path::Path};
+use std::{
+    collections::BTreeSet,
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 use super::{
     ANCHOR, ANSWERS_A_SECOND, ANSWERS_IN_ALL, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving,
@@ -9,9 +13,13 @@ use super::{
     rights,
     role::{API_ADDRESS, API_KEY_HASH},
 };
+use crate::{data::Zones, recipe::Watched};
 
 /// Where it keeps what changes, in its folder.
 pub const PACKS: &str = "packs";
+
+/// Queries of which one is logged.
+const LOGGED_ONE_IN: u32 = 100;
 
 /// Limits that nobody reaches: every answer is counted, and none is held back.
 const LIMITS: &str = r"[rate-limit]
@@ -44,7 +52,7 @@ socket = "{folder}/control.sock"
 [log]
 level = "{}"
 
-{}{}"#,
+{}{}{}"#,
         job.address,
         job.workers,
         job.receive_octets,
@@ -52,7 +60,8 @@ level = "{}"
         kept(job),
         if job.bounds.merge_percent.is_some() { "info" } else { "warn" },
         role(job),
-        limits(job)
+        limits(job),
+        watched(job)
     );
     let mut zones = names_file(job).or_else(|| store(job)).unwrap_or_default();
     let list = if zones.is_empty() { &job.zones.list[..] } else { &[] };
@@ -77,6 +86,18 @@ level = "{}"
     Setup { file: "zonda.toml", head, zones, command, reload, ..Setup::default() }
 }
 
+/// Whom it tells of queries.
+fn watched(job: &Job<'_>) -> String {
+    let folder = job.folder.display();
+    match job.bounds.watched {
+        None | Some(Watched::Nothing | Watched::Numbers) => String::new(),
+        Some(Watched::QueryLog) => {
+            format!("[query-log]\noutput = \"file:{folder}/queries\"\none-in = {LOGGED_ONE_IN}\n\n")
+        }
+        Some(Watched::Dnstap) => format!("[dnstap]\noutput = \"file:{folder}/dnstap\"\n\n"),
+    }
+}
+
 /// How often a network gets the same answer, and all together one kind of them.
 fn limits(job: &Job<'_>) -> String {
     if !job.bounds.limits_answers {
@@ -90,9 +111,21 @@ fn limits(job: &Job<'_>) -> String {
 /// Zones of a list of names, where there are so many that they have one.
 fn names_file(job: &Job<'_>) -> Option<String> {
     let is_static = job.role == Role::Static && !matches!(job.source, Some(Source::Store(..)));
-    let names = job.zones.names.as_ref().filter(|_| is_static)?;
+    listed(job.zones).filter(|_| is_static)
+}
+
+fn listed(zones: &Zones) -> Option<String> {
+    let names = zones.names.as_ref()?;
     let (list, file) = (names.list.display(), names.file.display());
     Some(format!("[[zone]]\nnames-file = \"{list}\"\nfile = \"{file}\"\n\n"))
+}
+
+/// Sections of settings that have zones in their files, and nothing else.
+pub fn in_files(zones: &Zones) -> String {
+    let one = |(apex, path): &(String, PathBuf)| {
+        format!("[[zone]]\nname = \"{apex}\"\nfile = \"{}\"\n\n", path.display())
+    };
+    listed(zones).unwrap_or_else(|| zones.list.iter().map(one).collect())
 }
 
 /// Most zones of a store that settings name.

@@ -1,7 +1,10 @@
 //! Instructions in user space that an answer takes, counted under [`callgrind`](super::callgrind).
 //!
 //! The difference of two runs over the queries that the second answered more, for each contender, case and round. Another build
-//! of Zonda (`before`) has its ratio beside it, round by round.
+//! of Zonda (`before`) has its ratio beside it, round by round. Where cases say who watches the server, what its workers execute is counted alone, and how much more that is
+//! than with nobody watching.
+
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -9,17 +12,27 @@ use super::{
     Lab, Subject, Values,
     callgrind::{self, Outcome},
     interval_text,
-    runs::{Pair, divide},
+    runs::{self, Pair, divide},
     table,
 };
-use crate::{Error, figures, recipe::Name, record::Figure, statistics};
+use crate::{
+    Error, figures,
+    recipe::{Name, Watched},
+    record::Figure,
+    statistics,
+};
 
 /// What is counted, as figures are named.
 const METRIC: &str = "instructions";
 /// The same over those of the contender `before`, in the same round.
 const RATIO: &str = "instructions over before";
+/// The same less those of the case in which nobody watches, in the same round.
+const MORE: &str = "more than unwatched";
 /// Most ways to answer that are shown: enough for the codes that zones give.
 const CODES_MAX: usize = 4;
+
+/// Takes a count from the files of a run.
+type Read = fn(&[PathBuf]) -> Result<u64, Error>;
 
 /// What was found.
 #[derive(Default)]
@@ -33,7 +46,12 @@ struct Found {
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     callgrind::check()?;
     let mut found = Found::default();
-    callgrind::rounds(lab, &[], callgrind::instructions, |lab, subject, at, two| {
+    let is_of_workers = lab.recipe.cases.iter().any(|case| case.watched.is_some());
+    let (options, read): (&[&str], Read) = match is_of_workers {
+        true => (&callgrind::BY_THREAD, callgrind::instructions_of_workers),
+        false => (&[], callgrind::instructions),
+    };
+    callgrind::rounds(lab, options, read, |lab, subject, at, two| {
         push(lab, subject, at, &two, &mut found);
         Ok(())
     })?;
@@ -42,6 +60,9 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     }
     found.counts.arrange(&lab.labels());
     report(lab, &found);
+    if is_of_workers {
+        report_watched(lab, &found.counts);
+    }
     Ok(())
 }
 
@@ -67,6 +88,41 @@ fn ratios(counts: &Values, places: &[String]) -> Values {
         }
     }
     ratios
+}
+
+/// How much more workers execute an answer where somebody watches.
+fn report_watched(lab: &mut Lab, counts: &Values) {
+    let cases = lab.recipe.cases.clone();
+    let Some(alone) = cases.iter().find(|case| case.watched == Some(Watched::Nothing)) else { return };
+    let mut more = Values::default();
+    for one in counts.contenders() {
+        for case in cases.iter().filter(|case| case.name != alone.name) {
+            let rounds = counts.of(one, &case.name).iter().zip(counts.of(one, &alone.name));
+            rounds.for_each(|(watched, alone)| more.push(one, &case.name, watched - alone));
+        }
+    }
+    let figures = more.figures(MORE, figures::AN_ANSWER, false);
+    let row = |figure: &Figure| {
+        vec![
+            figure.contender.clone(),
+            figure.at.clone(),
+            format!("{:+.1}", figure.median),
+            interval_text(figure, 1),
+        ]
+    };
+    let rows = figures.iter().map(row).collect();
+    let note = "Instructions of the threads that receive queries, beyond those with nobody watching in the same round.";
+    lab.record.tables.push(table(
+        "What watching costs",
+        &["server", "watched", "more an answer", "95 %"],
+        rows,
+        note,
+    ));
+    lab.record.figures.extend(figures);
+    runs::change_targets(lab, MORE, |metric, who, at| match metric {
+        MORE => more.marked(who, at),
+        _ => counts.marked(who, at),
+    });
 }
 
 /// `NOERROR 38 %, NXDOMAIN 62 %`, the most frequent first.

@@ -48,6 +48,8 @@ pub struct Case {
     /// Where instructions are counted: whether servers may give answers again that they gave before; otherwise those that can be told so make each anew.
     #[serde(default = "keep_answers")]
     pub keep_answers: bool,
+    /// The same, of the workers of Zonda alone, while somebody watches it so. Either all cases of a recipe have it or none has.
+    pub watched: Option<Watched>,
     /// How often each of these is asked for.
     #[serde(default)]
     pub skew: Skew,
@@ -57,6 +59,20 @@ pub struct Case {
     /// Whether resolvers validate.
     #[serde(default)]
     pub validate: bool,
+}
+
+/// Ways to watch a server.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Watched {
+    /// Nobody does.
+    Nothing,
+    /// Its numbers are read each second.
+    Numbers,
+    /// It has a query log, of one query in a hundred.
+    QueryLog,
+    /// It tells all queries and responses (dnstap).
+    Dnstap,
 }
 
 /// Laws of popularity, as `zonda-bench gen queries --skew` takes them.

@@ -28,7 +28,7 @@ const ECHO_START: f64 = 0.5;
 const UPDATES_A_SECOND: f64 = 1500.0;
 /// Versions of the longest history that ships with a recipe, and what one takes: change, transfer and comparison.
 const VERSIONS: usize = 2576;
-const VERSION: f64 = 0.02;
+const VERSION: f64 = 0.016;
 /// What a server takes to load a record, the mean of all six and a little more.
 const RECORD: f64 = 4e-6;
 /// The same of the four that can be told to read a zone again, which are the quicker ones.
@@ -36,7 +36,7 @@ const RELOADED_RECORD: f64 = 2.2e-6;
 /// How many times as long it takes to read a zone again under load as to load it, of what outlasts the load.
 const RELOAD: f64 = 2.0;
 /// What memory takes to settle, and queries that touch a zone.
-const SETTLE: f64 = 8.0;
+const SETTLE: f64 = 5.0;
 /// Simulations of the recipe `scaling`, in full and in short forms.
 const COMPUTED: f64 = 180.0;
 const COMPUTED_QUICK: f64 = 25.0;
@@ -75,7 +75,9 @@ const ZONE: f64 = 6e-5;
 /// Of such a load, what Zonda takes from text, from packs and from a store.
 const OWN_LOAD: f64 = 0.25;
 const PACKS_LOAD: f64 = 0.1;
-const STORE_LOAD: f64 = 1.0;
+const STORE_LOAD: f64 = 2.2;
+/// What it takes to put a small zone into a store.
+const STORED: f64 = 2e-4;
 /// What it takes to ask for the RRset of a record once.
 const TOUCHED: f64 = 1e-5;
 /// What a name takes whom to ask for it is not known of: two to four round trips of 20 ms.
@@ -84,10 +86,12 @@ const NAME_SECONDS: f64 = 0.05;
 const QUIET: f64 = 1.5;
 /// What it takes to make and to load the zones of a name.
 const NAME_MADE: f64 = 5e-4;
-/// How many times as long a start takes under callgrind, and what an answer takes there, the mean of all.
+/// How many times as long a start takes under callgrind, and what an answer takes there: of Zonda, and the mean of all others.
 const COUNTED_START: f64 = 10.0;
 /// See [`COUNTED_START`].
-const COUNTED_QUERY: f64 = 2e-4;
+const COUNTED_OWN: f64 = 5e-5;
+/// See [`COUNTED_START`].
+const COUNTED_OTHER: f64 = 2.3e-4;
 /// Echo servers in a block, where workers do not vary.
 const ECHOES: usize = 2;
 
@@ -174,8 +178,11 @@ impl Recipe {
                 2.0 * (all + (self.cases.len() as f64 * servers * pairs + wanted as f64 / 2.0) * 2.0 * run)
             }
             Measure::Reload => self.reload(&effort),
-            // As many updates as fit the time, and samples, of which each takes transfers.
-            Measure::Endless => all + self.takers() * (effort.run_seconds + SAMPLES_SECONDS),
+            // As many updates as are wanted or fit the time, and samples, of which each takes transfers.
+            Measure::Endless => {
+                let updates = effort.run_seconds.min(effort.updates as f64 / UPDATES_A_SECOND);
+                all + self.takers() * (updates + SAMPLES_SECONDS)
+            }
             // Updates one at a time and a zone of millions that is generated and loaded; starts from what was made ready for them take moments.
             Measure::Delta => {
                 let records: f64 = self.cases.iter().map(|case| records(case, &effort)).sum();
@@ -210,9 +217,10 @@ impl Recipe {
             let touch = if case.every { records(case, effort) * TOUCHED } else { 0.0 };
             let runs = effort.runs as f64;
             let whole = if zones > 1.0 { few } else { runs };
-            let store =
-                if case.store { whole * STORE_LOAD + runs * PACKS_LOAD + 2.0 * STORE_LOAD } else { 0.0 };
+            let store = if case.store { (whole + 1.0) * STORE_LOAD + runs * PACKS_LOAD } else { 0.0 };
+            let stored = if case.store { more * zones * STORED } else { 0.0 };
             (peers + 2.0 * more) * touch
+                + stored
                 + more * (runs * (OWN_LOAD + PACKS_LOAD) + OWN_LOAD + store) * load
                 + peers * few * load
         };
@@ -240,8 +248,10 @@ impl Recipe {
 
     /// Two runs of all under callgrind, with so many queries and with twice as many; starts take `loads` without it.
     fn counted(&self, effort: &Effort, loads: f64) -> f64 {
-        let asked = (self.contenders.len() * self.cases.len() * effort.counted * 3) as f64;
-        effort.runs as f64 * (2.0 * loads * COUNTED_START + asked * COUNTED_QUERY)
+        let asked = (self.cases.len() * effort.counted * 3) as f64;
+        let each = |name: &Name| if name.is_this_build() { COUNTED_OWN } else { COUNTED_OTHER };
+        let answers = asked * self.contenders.iter().map(each).sum::<f64>();
+        effort.runs as f64 * (2.0 * loads * COUNTED_START + answers)
     }
 
     /// Blocks and latencies, beside the load for the comparison of answers, which takes `loads`.

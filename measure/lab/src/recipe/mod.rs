@@ -16,7 +16,7 @@ use std::{fs, path::Path};
 
 use ::engine::ProtectionKind;
 use bench::{flood::Sources, update::stream::WINDOW_MAX};
-pub use case::{Case, Dnssec, DnssecOk, EdnsWish, Skew, ZoneKind};
+pub use case::{Case, Dnssec, DnssecOk, EdnsWish, Skew, Watched, ZoneKind};
 pub use changes::{ChangeTarget, Changes, Flood, HistoryFiles, SourceNetworks, VICTIMS_MAX, Victims};
 use effort::EffortText;
 pub use effort::{Effort, Form, Restart};
@@ -33,7 +33,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 45] = [
+const BUILT_IN: [(&str, &str); 46] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -51,6 +51,7 @@ const BUILT_IN: [(&str, &str); 45] = [
     ("reload-large", include_str!("../../recipes/reload-large.toml")),
     ("instructions", include_str!("../../recipes/instructions.toml")),
     ("instructions-kinds", include_str!("../../recipes/instructions-kinds.toml")),
+    ("instructions-watched", include_str!("../../recipes/instructions-watched.toml")),
     ("allocations", include_str!("../../recipes/allocations.toml")),
     ("scaling", include_str!("../../recipes/scaling.toml")),
     ("echo-sweep", include_str!("../../recipes/echo-sweep.toml")),
@@ -274,6 +275,18 @@ impl Recipe {
                 .any(|target| target.least.is_some() == target.most.is_some()) =>
             {
                 "[[changes.target]] needs one of least and most"
+            }
+            Measure::Instructions
+                if self.cases.iter().any(|case| case.watched.is_some())
+                    && self.cases.iter().any(|case| case.watched.is_none()) =>
+            {
+                "cases: watched in all of them or in none, as it counts workers alone"
+            }
+            measure
+                if measure != Measure::Instructions
+                    && self.cases.iter().any(|case| case.watched.is_some()) =>
+            {
+                "cases: watched is for measure = \"instructions\""
             }
             Measure::Caching
                 if !self.cases.iter().all(is_of_resolvers)

@@ -6,6 +6,7 @@
 
 pub mod atomics;
 pub mod counts;
+mod watching;
 
 use std::{
     fs,
@@ -26,6 +27,7 @@ use crate::{
     process,
     recipe::{Case, ZoneKind},
 };
+use watching::Watching;
 
 /// The program.
 const PROGRAM: &str = "valgrind";
@@ -35,6 +37,11 @@ const STOP_SECONDS: u64 = 120;
 const SEED: u64 = 5;
 /// How long a run may last, beside all time-outs: longer than any that ends by its count of queries.
 const SECONDS: &str = "3000";
+
+/// With this callgrind writes a file for each thread.
+pub const BY_THREAD: [&str; 1] = ["--separate-threads=yes"];
+/// What the names of functions have in them that workers alone execute: those that receive datagrams.
+const RECEIVING: &str = "net::udp::";
 
 /// What the generator saw.
 pub struct Outcome(pub Value);
@@ -107,7 +114,9 @@ pub fn rounds<T>(
 fn alike(lab: &mut Lab, case: &Case, set: &Set) -> Result<Vec<Subject>, Error> {
     let mut running = Running::new();
     let mut subjects = lab.subjects(&lab.names, 1);
-    subjects.iter_mut().for_each(|subject| subject.bounds.answers_anew = !case.keep_answers);
+    for subject in &mut subjects {
+        (subject.bounds.answers_anew, subject.bounds.watched) = (!case.keep_answers, case.watched);
+    }
     lab.start_all(subjects, &set.zones, &mut running, &case.name)?;
     let sample = agreement::sample(&set.queries, lab.effort.agreement)?;
     lab.compare(&running, &sample, Ttls::Compared, case, &case.name)?;
@@ -159,7 +168,9 @@ fn run(
     let (count, window) = (count.to_string(), lab.effort.window.to_string());
     let flows = lab.effort.flows.to_string();
     let words = ["--closed", &window, "--count", &count, "--seconds", SECONDS, "--flows", &flows];
+    let watching = Watching::begin(lab, &server, subject.bounds.watched);
     let mut result = lab.load(&mut server, queries, &words.map(str::to_owned))?;
+    drop(watching);
     server.process.stop_within(STOP_SECONDS);
     let entries = fs::read_dir(&folder).map_err(error::file(&folder, "read"))?;
     let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -177,6 +188,24 @@ pub fn instructions(files: &[PathBuf]) -> Result<u64, Error> {
         sum += total(&String::from_utf8_lossy(&text));
     }
     Ok(sum)
+}
+
+/// The same of the threads that receive queries, where callgrind has written a file for each thread ([`BY_THREAD`]).
+pub fn instructions_of_workers(files: &[PathBuf]) -> Result<u64, Error> {
+    let mut sum = None;
+    for path in files {
+        let text = fs::read(path).map_err(error::file(path, "read"))?;
+        let text = String::from_utf8_lossy(&text);
+        if text.lines().any(is_of_worker) {
+            *sum.get_or_insert(0) += total(&text);
+        }
+    }
+    sum.ok_or(Error::Output { program: PROGRAM, wanted: "a thread that receives queries" })
+}
+
+/// Whether a line names a function of workers, as who executes or who is called; a name is written in full where it comes first.
+fn is_of_worker(line: &str) -> bool {
+    (line.starts_with("fn=") || line.starts_with("cfn=")) && line.contains(RECEIVING)
 }
 
 /// The sum of instructions in a file: what it has in its head or at its end, the greater of both.

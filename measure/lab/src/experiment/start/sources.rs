@@ -8,7 +8,7 @@ use std::{
 use super::ASK_EVERY;
 use crate::{
     Error,
-    contender::Source,
+    contender::{Source, zonda_files},
     data::Zones,
     error,
     experiment::{Lab, Subject, start::rest},
@@ -17,7 +17,7 @@ use crate::{
     recipe::{Case, Name},
 };
 
-/// Most zones of which one pack is made, or that come into a store at once: each is a word of a command line.
+/// Most zones of which one pack is made: each is a word of a command line.
 pub const WORDS_MAX: usize = 1000;
 
 /// What a server starts from.
@@ -104,9 +104,12 @@ fn store(lab: &Lab, name: Name, zones: &Zones, folder: &str) -> Result<PathBuf, 
     let file = folder.join("zones.db");
     let words = |word: &str| ["store".to_owned(), word.to_owned(), file.display().to_string()].into_iter();
     zonda(lab, name, words("init"), &folder)?;
-    for list in zones.list.chunks(WORDS_MAX) {
-        zonda(lab, name, words("import").chain(with_files(list)), &folder)?;
-    }
+    let settings = folder.join("zonda.toml");
+    fs::write(&settings, zonda_files(zones)).map_err(error::file(&settings, "write"))?;
+    let given = ["--from-config".to_owned(), settings.display().to_string()];
+    // Another build may not know how to take them all at once, and reads what this one wrote.
+    let writer = if name == Name::Before { Name::Zonda } else { name };
+    zonda(lab, writer, words("import").chain(given), &folder)?;
     Ok(file)
 }
 
