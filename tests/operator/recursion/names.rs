@@ -117,9 +117,10 @@ fn what_has_expired_is_served_while_its_servers_are_gone() {
         internet.end("plain.org.");
         std::thread::sleep(std::time::Duration::from_millis(1_200));
         for _ in 0..3 {
-            let asked = std::time::Instant::now();
             let said = resolver.dig(&["brief.plain.org", "A"]);
-            assert!(asked.elapsed() < std::time::Duration::from_secs(1), "{said}");
+            // From its query on: its start takes its time on a busy machine.
+            let took = said.split("Query time: ").nth(1).and_then(|rest| rest.split(' ').next());
+            assert!(took.and_then(|took| took.parse::<u32>().ok()).is_some_and(|ms| ms < 1_000), "{said}");
             check(&said, "NOERROR", "qr rd ra", &brief);
             assert!(said.contains("EDE: 3 (Stale Answer)"), "{said}");
         }

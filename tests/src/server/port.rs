@@ -2,12 +2,15 @@
 //!
 //! A port that the system gives is out of those that it gives to every client that sends: until the server binds it, it may
 //! be gone, and on a machine where many tests run at once it was, once in some runs. So ports are taken from outside of that range: only
-//! another test looks for one there.
+//! another test looks for one there, and it sees by a name of the port that somebody has it.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{self, UnixDatagram};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Where Linux says which ports clients get.
 const OF_CLIENTS: &str = "/proc/sys/net/ipv4/ip_local_port_range";
@@ -21,6 +24,23 @@ const COUNT_MIN: usize = 2_000;
 /// How far apart processes begin whose numbers follow each other: more ports than tests of one start in the time that a
 /// server needs to bind its own. A prime, so that all ports are begun at.
 const APART: usize = 389;
+
+/// Names that a process has at a time: more than servers that are being started, and fewer than files that it may open.
+const NAMES_MAX: usize = 128;
+
+/// Whether nobody has the name of a port, which is this process's from then on, until it has taken many others. A name of the system, beside
+/// its networks and in each namespace of its own.
+fn take_name(port: u16) -> bool {
+    static NAMES: Mutex<VecDeque<UnixDatagram>> = Mutex::new(VecDeque::new());
+    let name = net::SocketAddr::from_abstract_name(format!("zonda-test-port-{port}"));
+    let Ok(taken) = name.and_then(|name| UnixDatagram::bind_addr(&name)) else { return false };
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if names.len() == NAMES_MAX {
+        names.pop_front();
+    }
+    names.push_back(taken);
+    true
+}
 
 /// A loopback address whose port is free for UDP and TCP just now, and which no other call in this process has returned for long.
 pub fn free_address() -> SocketAddr {
@@ -36,7 +56,8 @@ pub fn free_address() -> SocketAddr {
     for _ in range.clone() {
         let at = (begin + TAKEN.fetch_add(1, Ordering::Relaxed)) % range.len();
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), range.start + at as u16);
-        if TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok() {
+        let is_free = || TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok();
+        if take_name(address.port()) && is_free() {
             return address;
         }
     }
@@ -69,5 +90,7 @@ mod tests {
     fn no_address_comes_twice() {
         let addresses: std::collections::BTreeSet<SocketAddr> = (0..100).map(|_| free_address()).collect();
         assert_eq!(addresses.len(), 100);
+        // Nor does another process get one of them.
+        assert!(addresses.iter().all(|address| !take_name(address.port())));
     }
 }

@@ -291,5 +291,5 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 45);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 46);
 }
