@@ -41,7 +41,7 @@ const SECONDS: &str = "3000";
 /// With this callgrind writes a file for each thread.
 pub const BY_THREAD: [&str; 1] = ["--separate-threads=yes"];
 /// What the names of functions have in them that workers alone execute: those that receive datagrams.
-const RECEIVING: &str = "net::udp::";
+const RECEIVING: &str = "net::udp::Receiver::";
 
 /// What the generator saw.
 pub struct Outcome(pub Value);
