@@ -110,7 +110,9 @@ export function showKeys() {
 
 // Closes that list: what stands under it is another's.
 export function closeKeys() {
-  document.querySelector("dialog")?.close();
+  const dialog = document.querySelector("dialog");
+  dialog?.close();
+  dialog?.remove();
 }
 
 // Has keys act on these: the routes of the views, and what asks again.
