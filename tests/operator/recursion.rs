@@ -17,6 +17,12 @@ mod resized;
 mod secured;
 mod waiting;
 
+/// Milliseconds from a query to its answer, as dig says: its own start takes seconds where many tests run.
+fn milliseconds(said: &str) -> u32 {
+    let took = said.split("Query time: ").nth(1).and_then(|rest| rest.split(' ').next());
+    took.and_then(|took| took.parse().ok()).unwrap_or_else(|| panic!("no time: {said}"))
+}
+
 /// What dig shows of an answer: status, flags, and the lines of the answer section.
 fn shown(said: &str) -> (String, String, Vec<String>) {
     let after = |mark: &str, end: char| {
