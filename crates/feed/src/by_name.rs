@@ -6,7 +6,7 @@
 //! names    as on the wire, in lower case, one after the other; what is left of those that went is dropped when it is a half of all
 //! ```
 //!
-//! A map of owned names takes two to three times as much: an allocation for each name, and room for a name and a value in each place that is free.
+//! A map of owned names takes more: an allocation for each name, and room for a name and a value in each place that is free.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
