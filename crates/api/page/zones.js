@@ -12,8 +12,6 @@ const ROWS = 100;
 // Versions that are shown, and RRsets of a page, also of those that have changed since a version.
 const VERSIONS = 50;
 const SETS = 200;
-// A page of records with more letters may have ended for that: the server ends one behind 256 KiB of RDATA.
-const SHORT = 100_000;
 
 // How zones stand, and what it is called.
 const STATES = [["", "all"], ["served", "served"], ["stale", "older than they should be"], ["absent", "without data"]];
@@ -177,16 +175,14 @@ async function recordsOf(path, owner) {
 async function pageOf(id, after) {
   try {
     const from = after === null ? "" : `&after=${encodeURIComponent(after)}`;
-    const { told: { rrsets } } = await get(`${LISTS}/${encodeURIComponent(id)}/rrsets?limit=${SETS}${from}`);
+    const { told: { rrsets, next } } = await get(`${LISTS}/${encodeURIComponent(id)}/rrsets?limit=${SETS}${from}`);
     const first = after === null ? [] : [make("p", {}, link("First page", place(id), { class: "first" }))];
+    const goesOn = next === null ? [] : [make("p", {}, link("Next page", `${place(id)}?after=${encodeURIComponent(next)}`, { class: "next" }))];
     if (rrsets.length === 0) {
-      return [make("p", {}, after === null ? "No records." : "No records are behind that name."), ...first];
+      const none = after === null ? "No records." : "No records are behind that name.";
+      return [make("p", {}, next === null ? none : `None but signatures and denials up to ${cell(next)}.`), ...goesOn, ...first];
     }
-    const last = rrsets.at(-1).name;
-    // One that is shorter than it could be is the last, unless it ends for the length of what is in it.
-    const letters = rrsets.flatMap((set) => set.records).reduce((sum, record) => sum + record.content.length, 0);
-    const next = rrsets.length < SETS && letters < SHORT ? [] : [make("p", {}, link("Next page", `${place(id)}?after=${encodeURIComponent(last)}`, { class: "next" }))];
-    return [records(after === null ? "All records but signatures and denials, in canonical order" : `Records behind ${cell(after)}`, rrsets), ...next, ...first];
+    return [records(after === null ? "All records but signatures and denials, in canonical order" : `Records behind ${cell(after)}`, rrsets), ...goesOn, ...first];
   } catch (refused) {
     if (refused.status === 401) {
       throw refused;

@@ -26,13 +26,13 @@ mod who;
 use std::fmt;
 
 pub use answer::{
-    Detail, Done, FAULT_SETS_NONE, Fault, KeyName, Number, Outcome, Piece, Row, RowKind, Rule, Shown,
-    Standing, Stands, Verbs, Verdict, Version, WORDS_OCTETS_MAX,
+    Detail, Done, FAULT_SETS_NONE, Fault, KeyName, NextName, Number, Outcome, Piece, Row, RowKind, Rule,
+    Shown, Standing, Stands, Verbs, Verdict, Version, WORDS_OCTETS_MAX,
 };
 pub use ask::{
     ACCOUNT_OCTETS_MAX, Act, Ask, Asked, Cursor, Ending, FOUND_MAX, Facts, Fields, KEY_OCTETS_MAX, Kind,
-    Objects, PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, View, ZONES_MAX, Zone, Zones, ZonesBuf,
-    is_repeat,
+    Objects, PAGE_SETS_MAX, PATTERN_OCTETS_MAX, Part, REPEAT_OCTETS_MAX, RRSETS_MAX, View, ZONES_MAX, Zone,
+    Zones, ZonesBuf, is_repeat,
 };
 pub use octets::{Item, Run};
 pub use set::{RECORDS_MAX, Set, Sets, SetsBuf, TTL_MAX, What};

@@ -50,6 +50,7 @@ fn answer(frame: Frame<'_>, octets: &[u8]) {
             Piece::Found(run) => items(run),
             Piece::Numbers(run) => items(run),
             Piece::Keys(run) => items(run),
+            Piece::Next(run) => items(run),
             Piece::Versions(run) => items(run),
             Piece::Outcomes(run) => items(run),
             Piece::Faults(run) => items(run),

@@ -22,9 +22,8 @@ use query::Query;
 
 pub use query::put_cursor;
 
-/// RRsets of a page, where it is not said, and at most: a page is put together at once.
+/// RRsets of a page, where it is not said.
 const SETS_USUAL: u32 = 200;
-const SETS_MAX: u32 = 1_000;
 /// Zones of a page: more would keep other lists waiting, and who wants all asks without `limit`.
 pub const LIMIT_MAX: u32 = 10_000;
 /// Octets of the name of a number.

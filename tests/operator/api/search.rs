@@ -8,6 +8,7 @@ use zonda_tests::patience::{await_some, await_that};
 
 use super::client::{Client, Reply, rrset};
 use super::{Bed, Fixture, SERVER, await_child, replace};
+use crate::kit::SOUND;
 
 /// Zones of a folder, each with four records.
 const MANY: usize = 2_000;
@@ -251,4 +252,61 @@ fn numbers_by_the_names_of_powerdns() {
     assert_eq!(status("?statistic=%", observer), 400);
     // Their key sees no zone.
     assert_eq!(fixture.get("/zones/a.test.", observer).status, 403);
+}
+
+/// Zones by how they stand: one whose text cannot be read any more is served as it was, one that never had a text not at all.
+#[test]
+fn zones_by_how_they_stand() {
+    let bed = Bed::new();
+    let folder = bed.files.path();
+    let zone = |name: &str, file: &str| {
+        format!("\n[[zone]]\nname = \"{name}\"\nfile = \"{}/{file}\"\n", folder.display())
+    };
+    fs::write(folder.join("old"), SOUND).expect("a text");
+    let fixture = bed.start_with(&[zone("old.test.", "old"), zone("none.test.", "none")].concat());
+    let of = |state: &str| {
+        let page = fixture.beyond(&format!("zones?state={state}"), &bed.reader).json();
+        assert_eq!(page["next"], Value::Null, "{page:#}");
+        let zones = page["zones"].as_array().expect("a list").clone();
+        assert!(zones.iter().all(|zone| zone["state"] == state), "{page:#}");
+        let names = zones.iter().map(|zone| zone["name"].as_str().expect("a name").to_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    let sound = ["a.test.", "b.test.", "plain.test.", "static.test."];
+    assert_eq!(of("served"), [&sound[..2], &["old.test."], &sound[2..]].concat());
+    assert_eq!([of("stale"), of("absent")], [vec![], vec!["none.test.".to_owned()]]);
+    fs::write(folder.join("old"), "@ 60 A\n").expect("a text");
+    fixture.told(&["reload"]);
+    await_that("a zone that is stale", || of("stale") == ["old.test."]);
+    assert_eq!(
+        [of("served"), of("absent")],
+        [sound.map(str::to_owned).to_vec(), vec!["none.test.".to_owned()]]
+    );
+    fs::write(folder.join("none"), SOUND).expect("a text");
+    fixture.told(&["reload"]);
+    await_that("a zone that has come", || of("absent").is_empty());
+}
+
+/// RRsets of a zone by pages: each once, and where the next one goes on.
+#[test]
+fn a_zone_by_pages() {
+    let bed = Bed::new();
+    let fixture = bed.start();
+    let all = fixture.get("/zones/a.test.", &bed.reader).json();
+    let mut found = Vec::new();
+    let mut after = String::new();
+    for _ in 0..20 {
+        let page = fixture.beyond(&format!("zones/a.test./rrsets?limit=1{after}"), &bed.reader).json();
+        found.extend(page["rrsets"].as_array().expect("a list").clone());
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    let key = |set: &Value| (set["name"].to_string(), set["type"].to_string());
+    let mut expected = all["rrsets"].as_array().expect("a list").clone();
+    expected.sort_by_key(key);
+    found.sort_by_key(key);
+    assert_eq!(found, expected);
+    assert!(all.get("next").is_none());
 }

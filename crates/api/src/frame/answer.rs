@@ -8,6 +8,7 @@
 //! | `F` | what a search found | zone, RRset |
 //! | `n` | numbers | name, label, value u64 |
 //! | `k` | names of keys | a name |
+//! | `N` | behind which name the next page of RRsets goes on | a name |
 //! | `h` | versions | serial before u32 and after u32, seconds u64, octets u64 |
 //! | `o` | what became of a zone | name, bits u8 (done, with a tag), status u16, serial before u32 and after u32, tag, words |
 //! | `f` | what is wrong | zone u16, RRset u32, words |
@@ -157,6 +158,9 @@ pub struct Number<'a> {
 /// The name of a TSIG key.
 pub type KeyName<'a> = &'a Name;
 
+/// The name behind which the next page of RRsets goes on.
+pub type NextName<'a> = &'a Name;
+
 /// A version of a zone that is still known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
@@ -255,6 +259,7 @@ pub enum Piece<'f> {
     Found(Run<'f, Detail<'f>>),
     Numbers(Run<'f, Number<'f>>),
     Keys(Run<'f, KeyName<'f>>),
+    Next(Run<'f, NextName<'f>>),
     Versions(Run<'f, Version>),
     Outcomes(Run<'f, Outcome<'f>>),
     Faults(Run<'f, Fault<'f>>),
@@ -275,6 +280,7 @@ impl<'f> Piece<'f> {
             b'F' => Piece::Found(Run::of(rest, ITEMS_MAX)?),
             b'n' => Piece::Numbers(Run::of(rest, ITEMS_MAX)?),
             b'k' => Piece::Keys(Run::of(rest, ITEMS_MAX)?),
+            b'N' => Piece::Next(Run::of(rest, ITEMS_MAX)?),
             b'h' => Piece::Versions(Run::of(rest, ITEMS_MAX)?),
             b'o' => Piece::Outcomes(Run::of(rest, ITEMS_MAX)?),
             b'f' => Piece::Faults(Run::of(rest, ITEMS_MAX)?),
@@ -294,6 +300,7 @@ impl<'f> Piece<'f> {
             Piece::Found(_) => b'F',
             Piece::Numbers(_) => b'n',
             Piece::Keys(_) => b'k',
+            Piece::Next(_) => b'N',
             Piece::Versions(_) => b'h',
             Piece::Outcomes(_) => b'o',
             Piece::Faults(_) => b'f',
@@ -312,6 +319,7 @@ impl<'f> Piece<'f> {
             Piece::Found(run) => run.octets(),
             Piece::Numbers(run) => run.octets(),
             Piece::Keys(run) => run.octets(),
+            Piece::Next(run) => run.octets(),
             Piece::Versions(run) => run.octets(),
             Piece::Outcomes(run) => run.octets(),
             Piece::Faults(run) => run.octets(),

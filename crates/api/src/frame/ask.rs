@@ -42,6 +42,8 @@ pub const PATTERN_OCTETS_MAX: usize = 1_024;
 pub const FOUND_MAX: u32 = 1_000;
 /// Zones of one commit: each may be larger than all that a segment of the log has.
 pub const ZONES_MAX: usize = 256;
+/// RRsets of a page, but for those of the name that it ends with: it is put together at once.
+pub const PAGE_SETS_MAX: u32 = 1_000;
 /// RRsets of an ask, of all zones: the names that one commit may touch.
 pub const RRSETS_MAX: usize = 65_536;
 

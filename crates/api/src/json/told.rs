@@ -83,7 +83,23 @@ fn zones_as_they_are_told() {
     let again = lines(&read::patch(body.to_string().as_bytes(), OCTETS_MAX).unwrap());
     assert_eq!(again[1], "x.Example_.com. TYPE4000 Replace 5 | \\# 1 ab");
     let without = printed(|out| write::Zone::begin(&row(&zone), false, out).end(out));
-    assert!(without.get("rrsets").is_none() && without["soa_edit_api"] == "DEFAULT");
+    let page = |next: Option<&str>| {
+        printed(|out| {
+            let mut zone = write::Zone::begin_page(&row(&zone), out);
+            next.into_iter().for_each(|next| zone.goes_on(&name(next)));
+            zone.end(out);
+        })
+    };
+    assert_eq!(
+        (&page(None)["rrsets"], &page(None)["next"]),
+        (&serde_json::json!([]), &serde_json::Value::Null)
+    );
+    assert_eq!(page(Some("b.a."))["next"], "b.a.");
+    assert!(
+        without.get("rrsets").is_none()
+            && without.get("next").is_none()
+            && without["soa_edit_api"] == "DEFAULT"
+    );
     let empty = printed(|out| write::Zone::begin(&row(wire::Name::root()), true, out).end(out));
     assert_eq!(
         (&empty["id"], &empty["name"], &empty["rrsets"]),

@@ -5,10 +5,10 @@ use wire::iana::rtype;
 
 use super::query::Query;
 use super::{
-    Empty, FOUND_USUAL, LIMIT_MAX, NUMBER_NAME_OCTETS_MAX, Refusal, Request, SETS_MAX, SETS_USUAL, Viewed,
-    Wanted, id, is_of_data, number,
+    Empty, FOUND_USUAL, LIMIT_MAX, NUMBER_NAME_OCTETS_MAX, Refusal, Request, SETS_USUAL, Viewed, Wanted, id,
+    is_of_data, number,
 };
-use crate::frame::{ACCOUNT_OCTETS_MAX, Act, FOUND_MAX, Objects, PATTERN_OCTETS_MAX};
+use crate::frame::{ACCOUNT_OCTETS_MAX, Act, FOUND_MAX, Objects, PAGE_SETS_MAX, PATTERN_OCTETS_MAX};
 
 const NO_PATH: Refusal = Refusal { status: 404, allow: None, words: "no such path" };
 const NO_ZONE: Refusal = Refusal { status: 404, allow: None, words: "no such zone" };
@@ -217,7 +217,7 @@ impl Place {
             Place::Explain => Request::Explain,
             Place::OpenApi => Request::OpenApi,
             Place::Sets(zone) => {
-                let (after, limit) = (query.name("after")?, query.number("limit", 1..=SETS_MAX)?);
+                let (after, limit) = (query.name("after")?, query.number("limit", 1..=PAGE_SETS_MAX)?);
                 let wanted = Wanted::Page(after, limit.unwrap_or(SETS_USUAL));
                 let with_dnssec = query.flag("dnssec-records")?.unwrap_or(false);
                 Request::Zone { zone, wanted, with_dnssec }

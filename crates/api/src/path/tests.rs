@@ -1,5 +1,5 @@
 use super::*;
-use crate::frame::{ACCOUNT_OCTETS_MAX, PATTERN_OCTETS_MAX};
+use crate::frame::{ACCOUNT_OCTETS_MAX, PAGE_SETS_MAX, PATTERN_OCTETS_MAX};
 
 const SERVER: &str = "/api/v1/servers/localhost";
 
@@ -112,7 +112,7 @@ fn requests_beyond() {
             "GET /api/zonda/v1/zones/a./rrsets?after=B.a.&limit=1000&dnssec-records=true",
             Request::Zone {
                 zone: name("a."),
-                wanted: Wanted::Page(Some(name("b.a.")), SETS_MAX),
+                wanted: Wanted::Page(Some(name("b.a.")), PAGE_SETS_MAX),
                 with_dnssec: true,
             },
         ),

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use api::frame::{Answer, Item, Piece, REST_OCTETS_MAX, Row, RowKind, Run, SetsBuf, Stands, What};
+use api::frame::{
+    Answer, Item, PAGE_SETS_MAX, Piece, REST_OCTETS_MAX, Row, RowKind, Run, SetsBuf, Stands, What,
+};
 use api::tag::Tag;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
@@ -21,9 +23,10 @@ const PIECE_OCTETS: usize = 64 << 10;
 /// RRsets that are looked at for one piece, at the most: of those that are left out nothing is told, and others wait meanwhile.
 const SETS_A_PIECE: usize = 1024;
 
-/// RRsets of a page at most, and octets of RDATA behind which it ends: it is put together at once, while others wait.
-const PAGE_SETS_MAX: u32 = 1_000;
+/// Octets of RDATA behind which a page ends, and names that are looked at for one: it is put together at once, while others wait, and names that have
+/// nothing but signatures and denials are none of it.
 const PAGE_OCTETS: usize = 256 << 10;
+const PAGE_NAMES_MAX: usize = 4_096;
 
 /// How much of a zone is told.
 #[derive(Clone, Debug)]
@@ -122,38 +125,43 @@ impl Reading {
                 self.is_crawled = true;
             }
             Wanted::Page(after, limit) => {
-                let mut found = Vec::new();
+                let (mut found, mut next) = (Vec::new(), None);
                 if let Some(view) = self.zone.view() {
-                    self.gather_page(&view, after.as_deref(), limit, &mut found)?;
+                    next = self.gather_page(&view, after.as_deref(), limit, &mut found)?;
                 }
                 self.frames.put_all(found);
+                if let Some(next) = next {
+                    self.frames.next(&next);
+                }
                 self.is_crawled = true;
             }
         }
         Ok(())
     }
 
-    /// Adds the RRsets of names behind one, in canonical order, until there are as many as are wanted: a name is told as a whole.
+    /// Adds the RRsets of names behind one, in canonical order, until there are as many as are wanted: a name is told as a whole. Returns the last name that
+    /// was looked at, where there are more.
     fn gather_page(
         &self,
         view: &ZoneView<'_>,
         after: Option<&Name>,
         limit: u32,
         found: &mut Vec<Found>,
-    ) -> Result<(), Damaged> {
+    ) -> Result<Option<NameBuf>, Damaged> {
         let after = after.map(SortKey::of);
         let relative = after.as_ref().map_or(Some(&[][..]), |key| key.octets().strip_prefix(view.apex_key()));
         // Behind a name that is not in the zone there is nothing of it.
-        let Some(relative) = relative else { return Ok(()) };
+        let Some(relative) = relative else { return Ok(None) };
         let limit = limit.clamp(1, PAGE_SETS_MAX) as usize;
-        let (mut key, mut labels, mut octets) = ([0; KEY_OCTETS_MAX], [0; NAME_OCTETS_MAX], 0);
+        let (mut key, mut labels) = ([0; KEY_OCTETS_MAX], [0; NAME_OCTETS_MAX]);
+        let (mut octets, mut names, mut last) = (0, 0, None);
         for node in view.cursor(relative) {
             let length = node.copy_key(&mut key);
             if after.is_some() && key[..length] == *relative {
                 continue;
             }
-            if found.len() >= limit || octets >= PAGE_OCTETS {
-                break;
+            if found.len() >= limit || octets >= PAGE_OCTETS || names == PAGE_NAMES_MAX {
+                return Ok(last);
             }
             let length = write_labels(&key[..length], &mut labels).ok_or(Damaged)?;
             let wire = [&labels[..length], view.apex().octets()].concat();
@@ -163,8 +171,10 @@ impl Reading {
                 self.gather(view, owner, (&rrset, self.with_dnssec), found)?;
             }
             octets += found[before..].iter().flat_map(|set| &set.rdatas).map(Vec::len).sum::<usize>();
+            names += 1;
+            last = Some(owner.to_owned());
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Goes on. What was read of a zone whose pack was written into meanwhile is not told.
@@ -289,6 +299,12 @@ impl Frames {
             self.finish();
         }
         is_full
+    }
+
+    /// Says behind which name the next page goes on.
+    fn next(&mut self, behind: &Name) {
+        self.finish();
+        self.ready.extend(Run::read(behind.octets()).and_then(|names| frame(self.ask, Piece::Next(names))));
     }
 
     /// Ends the frame that has begun, if there is one.
@@ -430,6 +446,9 @@ pub(super) mod tests {
                     let tagged = |row: Row<'_>| format!("{} {}", row.serial, row.tag.is_some());
                     told.extend(rows.iter().map(tagged));
                 }
+                Answer::Piece(Piece::Next(names)) => {
+                    told.extend(names.iter().map(|name| format!("behind {name}")));
+                }
                 Answer::Piece(Piece::Sets(sets)) => told.extend(sets.iter().map(|set| {
                     let goes_on = if set.what == What::Extend { "+" } else { "" };
                     format!("{goes_on}{} {} {}", set.owner, rtype::Text(set.rtype), set.rdatas.iter().count())
@@ -460,16 +479,31 @@ pub(super) mod tests {
             let after = after.map(|name| name.parse().unwrap());
             let mut told = told(reading(ZONE, Wanted::Page(after, limit), false)).0;
             assert_eq!(told.remove(0), "7 true");
+            // Where it goes on is told behind all others.
+            let next = told.pop_if(|line| line.starts_with("behind "));
             told.sort();
+            told.extend(next);
             told
         };
         // All of a name, however many are wanted.
-        assert_eq!(page(None, 1), ["x. NS 1", "x. SOA 1"]);
-        assert_eq!(page(None, 3), ["a.x. A 2", "a.x. TXT 1", "x. NS 1", "x. SOA 1"]);
-        assert_eq!(page(Some("x."), 1), ["a.x. A 2", "a.x. TXT 1"]);
+        assert_eq!(page(None, 1), ["x. NS 1", "x. SOA 1", "behind x."]);
+        assert_eq!(page(None, 3), ["a.x. A 2", "a.x. TXT 1", "x. NS 1", "x. SOA 1", "behind a.x."]);
+        assert_eq!(page(Some("x."), 1), ["a.x. A 2", "a.x. TXT 1", "behind a.x."]);
         // Behind a name that is not there, the last one, and one of another zone.
         assert_eq!(page(Some("m.x."), 9), ["ns.x. A 1"]);
         assert_eq!([page(Some("ns.x."), 9), page(Some("a.y."), 9)], [[""; 0], [""; 0]]);
+    }
+
+    /// Names that have nothing to be told are not looked at without end: the page ends at one of them, and the next goes on behind it.
+    #[test]
+    fn pages_of_denials_alone() {
+        let denials: String =
+            (0..PAGE_NAMES_MAX + 5).map(|at| format!("n{at:04} 60 NSEC ns NSEC\n")).collect();
+        let zone = format!("{ZONE}{denials}");
+        let page = |after: &str| told(reading(&zone, Wanted::Page(Some(after.parse().unwrap()), 9), false)).0;
+        let last = format!("n{:04}.x.", PAGE_NAMES_MAX - 1);
+        assert_eq!(page("a.x."), ["7 true".to_owned(), format!("behind {last}")]);
+        assert_eq!(page(&last), ["7 true", "ns.x. A 1"]);
     }
 
     /// What has no room in one piece goes on in the next; nothing is lost or told twice.

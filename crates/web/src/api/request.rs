@@ -109,7 +109,11 @@ where
         }
         Request::Zone { zone, wanted, with_dnssec } => {
             let asked = Asked::Zone { zone, part: wanted.part(), with_dnssec: *with_dnssec };
-            from.tell(&asked, Form::zone(*wanted != Wanted::Row)).await
+            let form = match wanted {
+                Wanted::Page(..) => Form::sets_page(),
+                wanted => Form::zone(*wanted != Wanted::Row),
+            };
+            from.tell(&asked, form).await
         }
         Request::Export(zone) => {
             let asked = Asked::Zone { zone, part: Part::All, with_dnssec: true };

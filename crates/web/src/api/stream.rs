@@ -9,6 +9,7 @@ use ::api::json::write;
 use hyper::Response;
 use hyper::body::Bytes;
 use hyper::header::{ETAG, HeaderValue};
+use wire::Name;
 
 use super::refusal::Refusal;
 use super::reply::{Body, PART_OCTETS, TEXT, stream_of};
@@ -35,6 +36,8 @@ pub(super) enum Form {
     Page,
     /// A zone, before its row, and whether its RRsets are told.
     Zone(bool),
+    /// The same, of a page of its RRsets.
+    SetsPage,
     /// The same behind it.
     Sets(write::Zone),
     /// A zone file.
@@ -54,6 +57,10 @@ impl Form {
 
     pub(super) fn zone(with_rrsets: bool) -> Form {
         Form::Zone(with_rrsets)
+    }
+
+    pub(super) fn sets_page() -> Form {
+        Form::SetsPage
     }
 
     pub(super) fn text() -> Form {
@@ -81,6 +88,7 @@ impl Form {
         match &mut self {
             Form::Rows(rows, _) => rows.row(row, out),
             Form::Zone(with_rrsets) => return Form::Sets(write::Zone::begin(row, *with_rrsets, out)),
+            Form::SetsPage => return Form::Sets(write::Zone::begin_page(row, out)),
             _ => {}
         }
         self
@@ -99,13 +107,21 @@ impl Form {
         self
     }
 
+    /// The same of a name behind which the next page goes on.
+    fn next(mut self, behind: &&Name, _: &mut Vec<u8>) -> Form {
+        if let Form::Sets(zone) = &mut self {
+            zone.goes_on(behind);
+        }
+        self
+    }
+
     fn end(self, next: Option<::api::frame::Cursor>, out: &mut Vec<u8>) {
         match self {
             Form::Rows(rows, true) => rows.end_page(next, out),
             Form::Rows(rows, false) => rows.end(out),
             Form::Sets(zone) => zone.end(out),
             Form::NothingOfZone => out.extend_from_slice(b"[]"),
-            Form::Page | Form::Zone(_) | Form::Text => {}
+            Form::Page | Form::Zone(_) | Form::SetsPage | Form::Text => {}
         }
     }
 }
@@ -149,6 +165,7 @@ impl Printing {
                 Answer::Piece(Piece::Sets(sets)) => {
                     self.print(sets.iter().flat_map(|set| set.one_by_one()), Form::set)
                 }
+                Answer::Piece(Piece::Next(names)) => self.print(names.iter(), Form::next),
                 // Pieces of another kind become nothing.
                 _ => true,
             };

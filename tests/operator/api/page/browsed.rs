@@ -254,6 +254,24 @@ fn zones_are_looked_at() {
     tab.forget();
     tab.value("location.hash = '#/zones/a.test.?since=1%3Cb%3E'");
     tab.await_true("document.querySelector('main').textContent.includes('Changed since serial 1<b>')");
+    // More records than a page has: the next one, and the first again.
+    let hosts: Vec<Value> = (100..302).map(|at| replace(&format!("h{at}.b.test."), "192.0.2.1")).collect();
+    assert_eq!(fixture.patch("b.test.", &bed.acme, "", &hosts).status, 204);
+    tab.forget();
+    tab.value("location.hash = '#/zones/b.test.'");
+    await_view(&tab, "b.test.");
+    tab.click(".next");
+    tab.await_true("document.querySelector('caption').textContent.startsWith('Records behind')");
+    let names = "[...document.querySelectorAll('.table')].at(0).querySelector('tbody').textContent";
+    let rest = tab.value(names);
+    assert!(
+        rest.as_str().is_some_and(|rest| rest.contains("h301.b.test.") && !rest.contains("h100.")),
+        "{rest}"
+    );
+    assert_eq!(tab.value("document.querySelectorAll('.next').length"), 0);
+    assert_sound_in_all(&tab, &origin);
+    tab.click(".first");
+    tab.await_true("document.querySelector('caption').textContent.startsWith('All records')");
     // What there is not, is not for this key, or is no address at all.
     for (route, words) in [("none.test.", "no such zone"), ("other.", "no such zone"), ("%zz", "key acme")] {
         tab.forget();

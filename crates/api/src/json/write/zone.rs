@@ -1,7 +1,7 @@
 //! Zones and RRsets.
 
-use wire::Name;
 use wire::iana::rtype;
+use wire::{Name, NameBuf};
 
 use super::super::content;
 use super::{SERVER, close, flag, item, key, name, number, quoted, raw, string};
@@ -85,6 +85,8 @@ impl Rows {
 #[derive(Clone, Debug)]
 pub struct Zone {
     sets: Option<Sets>,
+    /// Of a page: behind which name the next one goes on, if there is one.
+    next: Option<Option<NameBuf>>,
 }
 
 impl Zone {
@@ -102,7 +104,19 @@ impl Zone {
         if with_rrsets {
             key("rrsets", out);
         }
-        Zone { sets: with_rrsets.then(Sets::default) }
+        Zone { sets: with_rrsets.then(Sets::default), next: None }
+    }
+
+    /// Begins one of whose RRsets there will be a page, and where the next one goes on.
+    pub fn begin_page(row: &Row<'_>, out: &mut Vec<u8>) -> Zone {
+        Zone { next: Some(None), ..Zone::begin(row, true, out) }
+    }
+
+    /// There is more, behind this name.
+    pub fn goes_on(&mut self, behind: &Name) {
+        if let Some(next) = &mut self.next {
+            *next = Some(behind.to_owned());
+        }
     }
 
     /// Adds RRsets.
@@ -116,6 +130,14 @@ impl Zone {
     pub fn end(self, out: &mut Vec<u8>) {
         if let Some(sets) = self.sets {
             sets.end(out);
+        }
+        match self.next {
+            Some(Some(behind)) => {
+                key("next", out);
+                name(&behind, out);
+            }
+            Some(None) => raw("next", "null", out),
+            None => {}
         }
         out.push(b'}');
     }
