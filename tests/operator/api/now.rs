@@ -1,6 +1,9 @@
 //! How the server is and was, as the API tells it: the same as commands say, and what is wrong since when.
 
 use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use zonda_tests::exchange::{Transport, ask};
@@ -190,13 +193,32 @@ fn the_same_objects_as_commands_print() {
     });
 }
 
+/// A server that refuses all that it is asked, until its socket is dropped. With none there, what fails may be for want of a network, which is not kept.
+fn refuser() -> (SocketAddr, Arc<UdpSocket>) {
+    let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").expect("a port"));
+    let (address, asked) = (socket.local_addr().expect("an address"), Arc::downgrade(&socket));
+    socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a time");
+    std::thread::spawn(move || {
+        let mut octets = [0; 4096];
+        while let Some(socket) = asked.upgrade() {
+            let Ok((length, client)) = socket.recv_from(&mut octets) else { continue };
+            // It is a response (RFC 1035 4.1.1), REFUSED.
+            octets[2] |= 0x80;
+            octets[3] = 5;
+            let _ = socket.send_to(&octets[..length], client);
+        }
+    });
+    (address, socket)
+}
+
 /// A resolver without a network: what it holds, and who would be asked.
 #[test]
 fn the_resolver() {
     let bed = Bed::new();
-    let fixture = bed.start_with(
-        "\n[resolver]\nenabled = true\n\n[[forward]]\nname = \"f.test\"\naddresses = [\"127.0.0.1:9\"]\n",
-    );
+    let (forwarder, _socket) = refuser();
+    let fixture = bed.start_with(&format!(
+        "\n[resolver]\nenabled = true\n\n[[forward]]\nname = \"f.test\"\naddresses = [\"{forwarder}\"]\n"
+    ));
     let of = |path: &str| fixture.beyond(path, &bed.watcher).json();
     // It asks for the root's keys on its own, which puts something into its cache between one look and the next.
     await_that("the same from both", || {
@@ -211,7 +233,7 @@ fn the_resolver() {
     let server = &known["servers"][0];
     assert_eq!(
         (&server["zone"], &server["address"]),
-        (&json!("f.test."), &json!("127.0.0.1:9")),
+        (&json!("f.test."), &json!(forwarder.to_string())),
         "{known:#}"
     );
     // Why a name of others is answered so: what is known of it, and then whom it would be asked of.
@@ -219,7 +241,7 @@ fn the_resolver() {
     let words = "resolver   the cache has no A of www.f.test.: the forwarders of f.test. would be asked (1 address known)";
     assert!(is_well && said.contains(words), "{said}");
     assert!(fixture.told(&["why", "localhost"]).0.contains("localhost. is a special name"));
-    // Nobody is there to answer, which is kept for a moment.
+    // That nothing came of it is kept for a moment.
     let port = fixture.server.address.port().to_string();
     let last = std::cell::RefCell::new(String::new());
     await_or(
