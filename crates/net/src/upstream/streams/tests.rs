@@ -201,10 +201,17 @@ fn hostile_peers_harm_their_own_streams() {
     };
     check(short, &[b"a whole one, then"], Closed::Malformed);
     check(|mut stream| stream.write_all(b"HTTP/1.1 400 Bad Request\r\n").unwrap(), &[], Closed::Peer);
-    let reset = |stream: TcpStream| {
+    // One that is reset before anybody saw it open is as one that was refused: it waits for a message.
+    let reset = |mut stream: TcpStream| {
+        read_message(&mut stream);
         rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
     };
-    check(reset, &[], Closed::Peer);
+    let mut client = Client::new(UpstreamSettings::default());
+    let (other, id) = (client.open(server(echo)), client.open(server(reset)));
+    client.upstream.send(id, b"now").unwrap();
+    assert_eq!(client.told(1), [Told::Closed(id, Closed::Peer)]);
+    client.upstream.send(other, b"still there?").unwrap();
+    assert_eq!(client.told(1), [Told::Message(other, b"still there?".into())]);
 }
 
 #[test]
