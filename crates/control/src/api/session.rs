@@ -21,8 +21,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use api::frame::{
-    Answer, Ask, Done, FAULT_SETS_NONE, Fault, Frame, HEAD_OCTETS, Item, Piece, REST_OCTETS_MAX, Run, Said,
-    Shown,
+    Answer, Ask, Asked, Done, FAULT_SETS_NONE, Fault, Frame, HEAD_OCTETS, Item, Piece, REST_OCTETS_MAX, Run,
+    Said, Shown, Who,
 };
 use web::certificate::Certificate;
 use wire::NameBuf;
@@ -38,7 +38,7 @@ use super::make::{Job, Read, Work, Works};
 use super::now::{Nows, Told};
 use super::reading::{Reading, Wanted, frame, pieces_of_names};
 use super::search::Searches;
-use super::sessions::{Now, Sessions};
+use super::sessions::{ASKS_AT_ONCE, Now, Sessions, too_often};
 use super::{Key, Keys};
 use crate::controller::Controller;
 use crate::dynamic::{Alter, AlterDone};
@@ -331,6 +331,13 @@ impl Session {
             Ok(key) => key,
             Err(no) => return self.refuse(around, number, &no),
         };
+        // Once it is over it may be said at any time.
+        if attempts == 0 && !matches!(ask.asked, Asked::SignOut) {
+            let turn = around.sessions.take_turn(&ask.who, now.at);
+            if let Err(no) = turn.and_then(|()| self.has_session_place(&ask.who, &key)) {
+                return self.refuse(around, number, &no);
+            }
+        }
         if let Some(entry) = self.asks.get_mut(&number).filter(|entry| entry.about.is_none()) {
             entry.about = around.audit.about(keys, &key, ask);
         }
@@ -449,6 +456,14 @@ impl Session {
         let is_of = |entry: &&Entry| entry.key.as_ref().is_some_and(|other| other.hash == key.hash);
         let own = self.asks.values().filter(is_of).count();
         own < ASKS_MAX - self.asks.len() + 1
+    }
+
+    /// Whether a session has fewer asks than it may. Each has a key of its own, of one object for all of its asks.
+    fn has_session_place(&self, who: &Who<'_>, key: &Arc<Key>) -> Result<(), No> {
+        let is_its = |entry: &&Entry| entry.key.as_ref().is_some_and(|other| Arc::ptr_eq(other, key));
+        let is_full =
+            matches!(who, Who::Session { .. }) && self.asks.values().filter(is_its).count() >= ASKS_AT_ONCE;
+        if is_full { Err(too_often()) } else { Ok(()) }
     }
 
     /// The same of octets of long asks: those that a key has already are no more than are free. Whose an ask is is known once all of it is there.

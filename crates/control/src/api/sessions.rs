@@ -46,6 +46,12 @@ pub(crate) const CODE_TIME: Duration = Duration::from_secs(120);
 /// Times in a minute that a key, or all codes, may sign in: a program that signs in for each ask pushes out who looks.
 const SIGN_INS_A_MINUTE: usize = 10;
 const MINUTE: Duration = Duration::from_secs(60);
+/// Asks of one session at once: what two windows ask for when one view follows another; a browser has six connections.
+pub(super) const ASKS_AT_ONCE: usize = 12;
+/// From one ask of a session to the next, and how far ahead of that it may be: a view takes six asks, polls one in two seconds, and nobody who looks
+/// goes through ten views in a second.
+const TURN: Duration = Duration::from_millis(125);
+const AHEAD: Duration = Duration::from_secs(8);
 
 type Hash = [u8; HASH_OCTETS];
 
@@ -105,9 +111,21 @@ struct SignedIn {
     began: Instant,
     /// When a person did something.
     used: Instant,
+    /// When its next ask would be due, were they spread evenly.
+    turn: Instant,
 }
 
 impl SignedIn {
+    /// Takes a turn. False: it has asked too often of late.
+    fn take_turn(&mut self, now: Instant) -> bool {
+        let turn = self.turn.max(now);
+        let is_its = turn.saturating_duration_since(now) < AHEAD;
+        if is_its {
+            self.turn = turn + TURN;
+        }
+        is_its
+    }
+
     fn is_over(&self, page: &Page, now: Instant) -> bool {
         now.saturating_duration_since(self.used) >= page.idle
             || now.saturating_duration_since(self.began) >= page.total
@@ -184,6 +202,17 @@ impl Sessions {
         }
     }
 
+    /// Takes a turn of the session that asks, if one does. The error: it has asked too often of late.
+    pub(super) fn take_turn(&self, who: &Who<'_>, now: Instant) -> Result<(), No> {
+        let Who::Session { secret, .. } = who else { return Ok(()) };
+        let table = &mut *self.0.borrow_mut();
+        let session = table.place_of(secret).and_then(|at| table.signed_in.get_mut(at));
+        match session.is_none_or(|session| session.take_turn(now)) {
+            true => Ok(()),
+            false => Err(too_often()),
+        }
+    }
+
     /// Begins a session of who asks, whose key is known; its secret. A code is used up by that. The error: why not.
     pub(super) fn sign_in(
         &self,
@@ -223,6 +252,7 @@ impl Sessions {
             key: Arc::new(key.for_session()),
             began: now.at,
             used: now.at,
+            turn: now.at,
         });
         Ok(secret)
     }
@@ -307,6 +337,11 @@ impl Table {
             self.signed_in.remove(oldest);
         }
     }
+}
+
+/// Of a session that asks without end, or for too much at once.
+pub(super) fn too_often() -> No {
+    No::new(429, "this session asks too often: wait a moment").for_seconds(1)
 }
 
 fn hash_of(purpose: &[u8], secret: &[u8]) -> Hash {

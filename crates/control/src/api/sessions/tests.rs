@@ -319,3 +319,24 @@ fn without_a_page_there_is_none() {
     let bed = Bed { sessions: Sessions::of(&Settings::default()), ..Bed::new(1) };
     assert_eq!([bed.sign_in_by_key(0), bed.sign_in(Who::Key(b"wrong"), None)], [Err(404), Err(401)]);
 }
+
+/// A session that asks without end is told to wait, and no other one with it; it goes on at the pace that it has.
+#[test]
+fn one_that_asks_without_end() {
+    let mut bed = Bed::new(1);
+    let [one, other] = [(); 2].map(|()| bed.sign_in_by_key(0).unwrap());
+    let turn = |bed: &Bed, secret: &Secret| {
+        let who = Who::Session { secret, is_person: true };
+        bed.sessions.take_turn(&who, bed.now.at).map_err(|no| (no.status, no.retry_after))
+    };
+    let ahead = AHEAD.as_millis() / TURN.as_millis();
+    assert!((0..ahead).all(|_| turn(&bed, &one).is_ok()));
+    assert_eq!(turn(&bed, &one), Err((429, Some(1))));
+    assert_eq!(turn(&bed, &other), Ok(()));
+    bed.now.at += TURN;
+    assert_eq!([turn(&bed, &one).is_ok(), turn(&bed, &one).is_ok()], [true, false]);
+    // Of keys and codes there are other bounds, and who is nobody is told so.
+    assert!((0..2 * ahead).all(|_| bed.sessions.take_turn(&Who::Key(b"x"), bed.now.at).is_ok()));
+    bed.sessions.sign_out(&one);
+    assert_eq!(turn(&bed, &one), Ok(()));
+}
