@@ -1,6 +1,7 @@
-//! RRsets far into a message, where compression pointers do not reach: names are written out (RFC 1035 4.1.4).
+//! RRsets whose names are written out: those far into a message, where compression pointers do not reach (RFC 1035 4.1.4), which only responses over TCP
+//! have; and those of which a pack leaves out the apex though it has to leave in full (RFC 3597 4).
 //!
-//! Only responses over TCP get there. The RDATA of a fragment is expanded record by record; a pointer inside the
+//! The RDATA of a fragment is expanded record by record; a pointer inside the
 //! fragment is resolved in the fragment, since what it points at no longer stands where it counts on.
 
 use crate::answer::Stop;
@@ -8,7 +9,7 @@ use crate::rrset::{name_at, write_name};
 use wire::header::u16_at;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::Renderer;
-use zone::fragment::{Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use zone::fragment::{APEX_IN_FULL, Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
 
 /// Most octets of RDATA with names that may be compressed: SOA, two names and five numbers.
 const EXPANDED_OCTETS_MAX: usize = 2 * NAME_OCTETS_MAX + 20;
@@ -73,6 +74,14 @@ impl Buffer {
         self.length += octets.len();
         Some(())
     }
+
+    /// The same of a name in lower case, as the zone has it: it may stand in the message as a client wrote it, whose answer is kept for others.
+    fn push_lowercase(&mut self, name: &[u8]) -> Option<()> {
+        let begin = self.length;
+        self.push(name)?;
+        self.octets[begin..self.length].make_ascii_lowercase();
+        Some(())
+    }
 }
 
 /// What pointers of a fragment can point at.
@@ -103,6 +112,7 @@ impl Names<'_> {
             match value {
                 TO_OWNER => return to.push(self.owner),
                 TO_APEX => return to.push(self.apex),
+                APEX_IN_FULL => return to.push_lowercase(self.apex),
                 _ => {}
             }
             let mut at = value as usize;

@@ -113,6 +113,13 @@ impl<'b> Renderer<'b> {
         self.counts = mark.counts;
     }
 
+    /// Takes back the last `records` records of the present section, up to where `at` was.
+    pub fn take_back(&mut self, at: usize, records: u16) {
+        debug_assert!(at <= self.at && records <= self.counts[self.section]);
+        self.at = at;
+        self.counts[self.section] -= records;
+    }
+
     /// Opens the reserve.
     #[inline(always)]
     pub fn release(&mut self) {

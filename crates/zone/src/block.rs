@@ -10,6 +10,10 @@
 
 use crate::section::u16_at;
 
+mod builder;
+
+pub use builder::{Builder, COLLECTED_MAX};
+
 /// Names of a block: enough to share a prefix, few enough to search.
 pub const NAMES_MAX: usize = 16;
 /// Longest shared prefix: one octet of length.
@@ -112,75 +116,6 @@ pub fn push_varint(mut number: usize, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Collects the entries of one block.
-#[derive(Default)]
-pub struct Builder {
-    /// Shape number and references of each entry, one after the other.
-    heads: Vec<u8>,
-    keys: Vec<u8>,
-    /// For each entry: end in `heads`, end in `keys`.
-    ends: Vec<(usize, usize)>,
-}
-
-impl Builder {
-    /// Adds the next name: its key, shape number and references. Returns whether the block is full now.
-    pub fn push(&mut self, key: &[u8], shape: usize, references: &[u8]) -> bool {
-        push_varint(shape, &mut self.heads);
-        self.heads.extend_from_slice(references);
-        self.keys.extend_from_slice(key);
-        self.ends.push((self.heads.len(), self.keys.len()));
-        self.ends.len() == NAMES_MAX
-    }
-
-    /// Whether nothing was added since the last block.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Forgets what was added since the last block.
-    pub fn clear(&mut self) {
-        self.heads.clear();
-        self.keys.clear();
-        self.ends.clear();
-    }
-
-    /// Writes the block to `out`, which gets padded to [`BLOCK_ALIGNMENT`] first, and begins a new one.
-    /// Returns where the block begins in `out`.
-    pub fn finish(&mut self, out: &mut Vec<u8>) -> usize {
-        out.resize(out.len().next_multiple_of(BLOCK_ALIGNMENT), 0);
-        let at = out.len();
-        let first = &self.keys[..self.ends[0].1];
-        let last = match self.ends.len() {
-            1 => first,
-            count => &self.keys[self.ends[count - 2].1..],
-        };
-        // Keys are in order, so what the first and the last share, all share.
-        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-        let prefix = shared.min(PREFIX_OCTETS_MAX);
-        let total = self.heads.len() + self.keys.len() - prefix * self.ends.len();
-        let wide = total > u8::MAX as usize;
-        out.push((self.ends.len() - 1) as u8 | if wide { WIDE } else { 0 });
-        out.push(prefix as u8);
-        out.extend_from_slice(&first[..prefix]);
-        for (count, (head_end, key_end)) in (1..).zip(&self.ends) {
-            let end = head_end + key_end - prefix * count;
-            if wide {
-                out.extend_from_slice(&(end as u16).to_le_bytes());
-            } else {
-                out.push(end as u8);
-            }
-        }
-        let (mut head, mut key) = (0, 0);
-        for &(head_end, key_end) in &self.ends {
-            out.extend_from_slice(&self.heads[head..head_end]);
-            out.extend_from_slice(&self.keys[key + prefix..key_end]);
-            (head, key) = (head_end, key_end);
-        }
-        self.clear();
-        at
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -192,7 +127,7 @@ mod tests {
             builder.push(key, shape, references);
         }
         let mut out = vec![9];
-        let at = builder.finish(&mut out);
+        let at = builder.finish(keys.len(), &mut out);
         assert_eq!(at, 4);
         let block = Block::at(&out[at..]).unwrap();
         assert_eq!(block.count(), keys.len());

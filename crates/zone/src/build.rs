@@ -19,11 +19,12 @@ mod problem;
 pub(crate) mod rrset;
 mod zone;
 
-use crate::block::{self, NAMES_MAX};
+use crate::block::{self, Block, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Contents;
 use crate::index::{self, Hash};
-use crate::pack::{Backing, ZoneRow};
-use crate::section::{HEADER_OCTETS, Section};
+use crate::lookup::key_prefix;
+use crate::pack::{Backing, NSEC_ROW_OCTETS, ZoneRow};
+use crate::section::{HEADER_OCTETS, Section, u32_at};
 use crate::shape::Row;
 use assemble::{Shapes, assemble};
 use pool::Pool;
@@ -65,8 +66,6 @@ pub struct PackBuilder {
     servers_entered: usize,
     /// Hash of every name, zone after zone.
     hashes: Vec<Hash>,
-    /// For each zone: the number of its first name, and how many it has.
-    numbers: Vec<(u32, u32)>,
     moved: copy::Moved,
     room: Room,
 }
@@ -108,7 +107,6 @@ impl PackBuilder {
             servers: Vec::new(),
             servers_entered: 0,
             hashes: Vec::new(),
-            numbers: Vec::new(),
             moved: copy::Moved::default(),
             room: Room::default(),
         }
@@ -162,7 +160,6 @@ impl PackBuilder {
     /// Enters the row of a zone, all else of which is there.
     fn enter(&mut self, row: &ZoneRow) {
         self.zones.extend_from_slice(&row.encode());
-        self.numbers.push((row.first_block * NAMES_MAX as u32, row.node_count));
         self.zone_count += 1;
         let mut own = self.servers.split_off(self.servers_entered);
         own.sort_unstable();
@@ -171,9 +168,58 @@ impl PackBuilder {
         self.servers_entered = self.servers.len();
     }
 
-    /// Whether references have run out of their 32 bits, or shapes of their numbers.
+    /// Enters the next name of a zone in canonical order. Its hash is entered by itself, in the same order.
+    fn enter_name(&mut self, key: &[u8], shape: usize, references: &[u8]) {
+        self.block.push(key, shape, references);
+        if self.block.len() == block::COLLECTED_MAX {
+            self.end_block(self.block.best());
+        }
+    }
+
+    /// Ends the blocks of a zone. NSEC rows from `first_row` on, which have names as they are counted, get their numbers.
+    fn end_blocks(&mut self, first_block: u32, first_row: u32) {
+        while !self.block.is_empty() {
+            self.end_block(self.block.best());
+        }
+        let (mut block, mut before, mut names) =
+            (first_block as usize, 0, self.names_of(first_block as usize));
+        for row in (first_row as usize..).take(self.nsec.len() / NSEC_ROW_OCTETS - first_row as usize) {
+            let at = row * NSEC_ROW_OCTETS + 8;
+            let count = u32_at(&self.nsec, at);
+            while names > 0 && count - before >= names {
+                (before, block) = (before + names, block + 1);
+                names = self.names_of(block);
+            }
+            // Of too many blocks numbers are none, as is found when the zone is entered.
+            let number = (block as u32).wrapping_mul(NAMES_MAX as u32).wrapping_add(count - before);
+            self.nsec[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    /// Ends a block, of so many names.
+    fn end_block(&mut self, names: usize) {
+        let at = self.blocks.len().div_ceil(block::BLOCK_ALIGNMENT);
+        self.directory.extend_from_slice(&key_prefix(self.block.first_key()).to_le_bytes());
+        self.directory.extend_from_slice(&(at as u32).to_le_bytes());
+        self.block.finish(names, &mut self.blocks);
+    }
+
+    /// How many names a block has; none where there is no such block.
+    fn names_of(&self, block: usize) -> u32 {
+        let row = self.directory.as_chunks::<DIRECTORY_ROW_OCTETS>().0.get(block);
+        let at = row.map(|row| u32_at(row, 8) as usize * block::BLOCK_ALIGNMENT);
+        let block = at.and_then(|at| Block::at(self.blocks.get(at..)?));
+        block.map_or(0, |block| block.count() as u32)
+    }
+
+    fn block_count(&self) -> usize {
+        self.directory.len() / DIRECTORY_ROW_OCTETS
+    }
+
+    /// Whether references have run out of their 32 bits, names or shapes of their numbers.
     fn is_full(&self) -> bool {
         self.blocks.len() > u32::MAX as usize * block::BLOCK_ALIGNMENT
+            || zone::is_full(0, self.block_count())
             || self.shapes.offsets.len() > block::VARINT_MAX
             || self.shapes.octets.len() > u32::MAX as usize
             || self.pool.is_full()
@@ -197,8 +243,9 @@ impl PackBuilder {
         let mut index = index::Builder::new(self.hashes.len());
         let mut hashes = self.hashes.iter();
         let mut names = Vec::with_capacity(index::INSERT_TOGETHER);
-        for (first, count) in self.numbers {
-            for number in first..first + count {
+        for block in 0..self.block_count() {
+            let first = block as u32 * NAMES_MAX as u32;
+            for number in first..first + self.names_of(block) {
                 names.extend(hashes.next().map(|hash| (*hash, number)));
                 if names.len() == index::INSERT_TOGETHER {
                     index.insert_all(&names)?;

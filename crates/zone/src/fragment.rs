@@ -15,6 +15,7 @@
 //! |---|---|
 //! | [`TO_OWNER`] | the owner name |
 //! | [`TO_APEX`] | the apex of the zone |
+//! | [`APEX_IN_FULL`] | nothing: the apex stands there in full, as the names of this type do not leave compressed (RFC 3597 4) |
 //! | less | that many octets after the end of the first owner: a name in an earlier record |
 //!
 //! Equal RRsets have equal fragments, whoever owns them: a pack stores each once.
@@ -25,6 +26,8 @@ use crate::section::u16_at;
 pub const TO_OWNER: u16 = 0x3fff;
 /// Pointer to the apex of the zone.
 pub const TO_APEX: u16 = 0x3ffe;
+/// Where the apex of the zone stands in full.
+pub const APEX_IN_FULL: u16 = 0x3ffd;
 /// Pointers inside a fragment reach this far at most, so that a fragment near the start of a message never
 /// needs a pointer beyond 14 bits.
 pub const REACH_MAX: usize = 0x2000;

@@ -7,8 +7,10 @@ use std::ops::Range;
 
 /// The first octets of every pack.
 pub const MAGIC: [u8; 8] = *b"ZONDAPK\n";
-/// Version of the format; a reader takes no other.
-pub const FORMAT_VERSION: u32 = 5;
+/// Version of the format that is written.
+pub const FORMAT_VERSION: u32 = 6;
+/// The oldest that is read: it lacks [`crate::fragment::APEX_IN_FULL`], and nothing else differs.
+const OLDEST_VERSION: u32 = 5;
 /// Sections begin at multiples of this: a cache line, so that an index bucket is one.
 pub const SECTION_ALIGNMENT: usize = 64;
 /// Octets of the header, section table included.
@@ -124,7 +126,10 @@ impl std::fmt::Display for PackError {
             }
             PackError::NotAPack => f.write_str("not a zone pack: the magic octets are missing"),
             PackError::Version { found } => {
-                write!(f, "pack format version {found}, this program reads version {FORMAT_VERSION}")
+                write!(
+                    f,
+                    "pack format version {found}, this program reads versions {OLDEST_VERSION} and {FORMAT_VERSION}"
+                )
             }
             PackError::Length { expected, found } => {
                 write!(f, "truncated or extended: the header says {expected} octets, there are {found}")
@@ -199,7 +204,7 @@ pub fn decode_header(pack: &[u8]) -> Result<Header, PackError> {
         return Err(PackError::NotAPack);
     }
     let version = u32_at(octets, 8);
-    if version != FORMAT_VERSION {
+    if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&version) {
         return Err(PackError::Version { found: version });
     }
     let mut unsummed = [0; HEADER_OCTETS];

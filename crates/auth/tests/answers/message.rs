@@ -208,3 +208,36 @@ fn buffers_too_small_get_nothing() {
     }
     drop(Arc::new(kit));
 }
+
+/// Targets of services leave in full (RFC 2782), in the zone's case, whoever asks in whatever case; a set too long for pointers to reach, too.
+#[test]
+fn targets_of_services() {
+    let many: String = (0..300).map(|port| format!("_m._tcp 60 SRV 0 0 {port} host.far\n")).collect();
+    let zone = format!("{ZONE}_sip._tcp 60 SRV 0 0 5060 ns\n_sip._tcp 60 SRV 1 0 5060 ns.elsewhere.\n{many}");
+    let kit = Kit::new(&[("example", &zone)]);
+    let (mut reader, mut responder) = (kit.catalog.reader(), auth::Responder::new());
+    let mut octets_of = |name: &str| {
+        let name: NameBuf = name.parse().unwrap_or_else(|_| unreachable!());
+        let mut buffer = vec![0; 65535];
+        let query = inspect::query(0, &name, rtype::SRV, None);
+        let client = Client::unknown(Transport::Tcp);
+        let length = reader.with(|view| responder.answer(&query, view, &kit.server, &client, &mut buffer));
+        buffer.truncate(length);
+        buffer
+    };
+    let count =
+        |message: &[u8], octets: &[u8]| message.windows(octets.len()).filter(|at| *at == octets).count();
+    // The second time from what is kept.
+    for name in ["_sip._tcp.example", "_SIP._tcp.EXAMPLE", "_sip._TCP.exAMPLE"] {
+        let message = octets_of(name);
+        assert_eq!(
+            count(&message, b"\0\x12\0\0\0\0\x13\xc4\x02ns\x07example\0"),
+            1,
+            "{name}: {message:02x?}"
+        );
+        assert_eq!(count(&message, b"\x02ns\x09elsewhere\0"), 1, "{name}: {message:02x?}");
+        assert_eq!(message[6..8], [0, 2]);
+    }
+    let message = octets_of("_m._tcp.Example");
+    assert_eq!((count(&message, b"\x04host\x03far\x07example\0"), &message[6..8]), (300, &[1, 44][..]));
+}

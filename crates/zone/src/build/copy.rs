@@ -10,11 +10,11 @@
 
 use super::zone::is_full;
 use super::{PackBuilder, Problem, REFERENCES_OCTETS_MAX};
-use crate::block::{self, DIRECTORY_ROW_OCTETS, NAMES_MAX};
+use crate::block::{DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Flags;
 use crate::fragment;
 use crate::index::Hash;
-use crate::lookup::{Node, ZoneView, key_prefix, server_beside, server_name};
+use crate::lookup::{Node, ZoneView, server_beside, server_name};
 use crate::pack::{ANY_SERVER, NOWHERE, NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow};
 use crate::section::{Section, u32_at};
 use crate::shape::Storage;
@@ -87,11 +87,8 @@ impl PackBuilder {
         if names != row.node_count {
             return Err(Problem::Damaged);
         }
-        let denial_first = if row.bits & ZoneRow::NSEC3 == 0 {
-            copy.nsec(self, first_block, names)
-        } else {
-            copy.nsec3(self)
-        };
+        let denial_first =
+            if row.bits & ZoneRow::NSEC3 == 0 { copy.nsec(self, first_block) } else { copy.nsec3(self) };
         let row = ZoneRow {
             denial_first: denial_first.ok_or(Problem::Damaged)?,
             nsec3_parameters: copy.parameters(self).ok_or(Problem::Damaged)?,
@@ -141,16 +138,12 @@ impl<'p> Copy<'p> {
         let (mut names, before) = (0, to.blocks.len());
         for number in 0..count {
             let block = self.zone.block(number).ok_or(Problem::Damaged)?;
-            // Numbers of names are counted through: only the last block may have room left.
-            if block.count() < NAMES_MAX && number + 1 < count {
-                return Err(Problem::Damaged);
-            }
             for slot in 0..block.count() {
                 let node = self.zone.node_in(&block, number, slot).ok_or(Problem::Damaged)?;
                 self.name(to, &node, names == 0).ok_or(Problem::Damaged)?;
                 names += 1;
             }
-            to.block.finish(&mut to.blocks);
+            to.end_block(block.count());
             if to.is_full() {
                 return Err(Problem::PackFull);
             }
@@ -166,8 +159,8 @@ impl<'p> Copy<'p> {
     fn name(&mut self, to: &mut PackBuilder, node: &Node<'p>, is_first: bool) -> Option<()> {
         let hash = self.next_key(node, is_first)?;
         self.references(to, node)?;
-        self.open_block(to);
         let shape = to.shapes.number(node.shape_octets());
+        // In a block of the same bounds.
         to.block.push(&self.key, shape, &self.references);
         to.hashes.push(hash);
         Some(())
@@ -176,15 +169,6 @@ impl<'p> Copy<'p> {
     /// The key of the present name, relative to the apex.
     pub(super) fn key(&self) -> &[u8] {
         &self.key
-    }
-
-    /// Enters the present name in the directory, if it is the first of a block.
-    pub(super) fn open_block(&self, to: &mut PackBuilder) {
-        if to.block.is_empty() {
-            let at = to.blocks.len().div_ceil(block::BLOCK_ALIGNMENT);
-            to.directory.extend_from_slice(&key_prefix(&self.key).to_le_bytes());
-            to.directory.extend_from_slice(&(at as u32).to_le_bytes());
-        }
     }
 
     /// Goes on to the next name; returns its hash. `None` if it is not the next in order.
@@ -319,17 +303,18 @@ impl<'p> Copy<'p> {
     }
 
     /// Copies the rows of names with NSEC records; returns the number of the first.
-    fn nsec(&self, to: &mut PackBuilder, first_block: u32, names: u32) -> Option<u32> {
+    fn nsec(&self, to: &mut PackBuilder, first_block: u32) -> Option<u32> {
         let first = (to.nsec.len() / NSEC_ROW_OCTETS) as u32;
         let row = self.zone.row();
         let old_first = row.first_block.wrapping_mul(NAMES_MAX as u32);
         if row.denial_count == 0 {
             return Some(first);
         }
+        let blocks = row.block_count;
         let rows = self.zone.denial_octets(Section::Nsec, NSEC_ROW_OCTETS)?;
         for row in rows.as_chunks::<NSEC_ROW_OCTETS>().0 {
             let number = u32_at(row, 8).wrapping_sub(old_first);
-            if number >= names {
+            if number / NAMES_MAX as u32 >= blocks {
                 return None;
             }
             to.nsec.extend_from_slice(&row[..8]);

@@ -125,18 +125,16 @@ impl<'p> Merge<'p> {
     fn names(&mut self, to: &mut PackBuilder, first_block: u32) -> Result<(), Problem> {
         let Some(changed) = self.zone.changed() else { return Err(Problem::Damaged) };
         for node in Merged::all(self.zone, changed) {
-            self.name(to, &node, first_block).ok_or(Problem::Damaged)?;
+            self.name(to, &node).ok_or(Problem::Damaged)?;
             if to.is_full() {
                 return Err(Problem::PackFull);
             }
         }
-        if !to.block.is_empty() {
-            to.block.finish(&mut to.blocks);
-        }
+        to.end_blocks(first_block, self.nsec);
         Ok(())
     }
 
-    fn name(&mut self, to: &mut PackBuilder, node: &Node<'p>, first_block: u32) -> Option<()> {
+    fn name(&mut self, to: &mut PackBuilder, node: &Node<'p>) -> Option<()> {
         let hash = self.copy.next_key(node, self.node_count == 0)?;
         let mut flags = Flags(node.flags().0 & !(Flags::HASHED.0 | Flags::GLUE.0));
         let mut references = Vec::new();
@@ -180,16 +178,12 @@ impl<'p> Merge<'p> {
         shape::encode(flags, references.len(), &rows, &mut encoded);
         let shape = to.shapes.number(&encoded);
         to.hashes.push(hash);
-        self.copy.open_block(to);
-        if to.block.push(self.copy.key(), shape, &references) {
-            to.block.finish(&mut to.blocks);
-        }
+        to.enter_name(self.copy.key(), shape, &references);
         if flags.has(Flags::NSEC) {
             self.has_nsec = true;
             if !self.zone.has_nsec3_chain() {
-                let number = first_block * crate::block::NAMES_MAX as u32 + self.node_count;
                 to.nsec.extend_from_slice(&key_prefix(self.copy.key()).to_le_bytes());
-                to.nsec.extend_from_slice(&number.to_le_bytes());
+                to.nsec.extend_from_slice(&self.node_count.to_le_bytes());
             }
         }
         self.node_count += 1;

@@ -4,7 +4,7 @@ use super::known::{self, Servers};
 use super::zone::ZoneBuild;
 use super::{PackBuilder, Problem};
 use crate::contents::{Flags, NodeRef, RRsetRef};
-use crate::fragment::{self, POINTERS_MAX, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use crate::fragment::{self, APEX_IN_FULL, POINTERS_MAX, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
 use crate::shape::{Row, Storage};
 use wire::Name;
 use wire::iana::rtype;
@@ -16,6 +16,10 @@ const NAMES_COMPARED_MAX: usize = 32;
 
 /// Octets from the end of the first owner to its RDATA: type, class, TTL, RDLENGTH.
 const FIRST_RDATA_AT: usize = RECORD_HEAD_OCTETS - 2;
+
+/// Octets before the target in RDATA of SRV (RFC 2782), which does not leave compressed. Where a zone is like many others, its services are on hosts of
+/// the same names below the apex: without the apex they are one fragment.
+const SRV_TARGET_AT: usize = 6;
 
 impl<'c> ZoneBuild<'c> {
     /// Enters one RRset with the signatures that cover it.
@@ -113,6 +117,8 @@ pub(crate) struct Encoder<'c> {
     rendered: Vec<u8>,
     ends: Vec<usize>,
     places: Vec<u16>,
+    /// At how many of these places the apex is to stand in full.
+    in_full: usize,
     out: Vec<u8>,
 }
 
@@ -149,6 +155,7 @@ impl<'c> Encoder<'c> {
             rendered,
             ends,
             places,
+            in_full: 0,
             out,
         }
     }
@@ -231,6 +238,9 @@ impl<'c> Encoder<'c> {
     ) -> Option<&[u8]> {
         self.render(rtype, records);
         self.out.clear();
+        if self.octets_in_full() > usize::from(u16::MAX) {
+            return None;
+        }
         let fits = fragment::encode(&self.rendered, &self.ends, &self.places, signatures, &mut self.out);
         fits.then_some(&*self.out)
     }
@@ -240,7 +250,11 @@ impl<'c> Encoder<'c> {
         self.rendered.clear();
         self.ends.clear();
         self.places.clear();
+        self.in_full = 0;
         self.names.clear();
+        if rtype == rtype::SRV {
+            return records.for_each(|rdata| self.srv(rdata));
+        }
         let Compressible { before, names } = compressible(rtype);
         for (number, rdata) in records.enumerate() {
             let heads = FIRST_RDATA_AT + number * RECORD_HEAD_OCTETS;
@@ -257,6 +271,34 @@ impl<'c> Encoder<'c> {
             self.rendered.extend_from_slice(rest);
             self.ends.push(self.rendered.len());
         }
+    }
+
+    /// Renders RDATA of an SRV record, without the apex where that ends its target.
+    fn srv(&mut self, rdata: &[u8]) {
+        let host = rdata.len().checked_sub(self.apex.len()).filter(|&end| {
+            // The root alone is shorter than what would stand for it.
+            let is_worth_it = end >= SRV_TARGET_AT && self.apex.len() > 2;
+            is_worth_it
+                && rdata[end..].eq_ignore_ascii_case(self.apex)
+                && begins_label(&rdata[SRV_TARGET_AT..], end - SRV_TARGET_AT)
+        });
+        let at = FIRST_RDATA_AT + self.ends.len() * RECORD_HEAD_OCTETS + self.rendered.len();
+        match host {
+            Some(end) if self.places.len() < POINTERS_MAX && at + end < REACH_MAX => {
+                self.rendered.extend_from_slice(&rdata[..end]);
+                self.places.push((at + end) as u16);
+                self.in_full += 1;
+                self.rendered.extend_from_slice(&APEX_IN_FULL.to_be_bytes());
+            }
+            _ => self.rendered.extend_from_slice(rdata),
+        }
+        self.ends.push(self.rendered.len());
+    }
+
+    /// Octets of the records once the apex stands in full wherever it has to.
+    fn octets_in_full(&self) -> usize {
+        let more = self.in_full * self.apex.len().saturating_sub(2);
+        self.rendered.len() + RECORD_HEAD_OCTETS * self.ends.len() + more
     }
 
     /// Renders a name. `heads`: octets of record heads before it.

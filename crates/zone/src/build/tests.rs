@@ -164,6 +164,67 @@ fn many_zones_share_a_pack() {
     }
 }
 
+/// Services of zones that are alike are on hosts of the same names, and stored once; whoever reads them finds each zone's own.
+#[test]
+fn services_of_many_zones_are_stored_once() {
+    let zone = |apex: &str| {
+        let of = |host: &str| [&[0, 0, 0, 0, 2, 0x4b][..], &wire(host)].concat();
+        let mut records = vec![(apex.to_owned(), rtype::SOA, SOA.to_vec())];
+        for (service, host) in [("_a", "mail.shop."), ("_b", "Mail.Shop."), ("_c", ""), ("_d", "xx")] {
+            records.push((format!("{service}.{apex}"), rtype::SRV, of(&format!("{host}{apex}"))));
+        }
+        records.push((format!("_e.{apex}"), rtype::SRV, of("mail.provider.net")));
+        records.push((format!("_e.{apex}"), rtype::SRV, of(&format!("mail.{}", apex.to_uppercase()))));
+        let all = records.iter().map(|(owner, rtype, rdata)| (owner.as_str(), *rtype, rdata.clone()));
+        contents(apex, &all.collect::<Vec<_>>())
+    };
+    let targets = |pack: &Pack, number: u32, apex: &str, service: &str| -> Vec<String> {
+        let (zone, apex) = (ZoneView::new(pack, number).unwrap(), apex.parse::<NameBuf>().unwrap());
+        let owner: NameBuf = format!("{service}.{apex}").parse().unwrap();
+        let set = zone.walk(&SortKey::of(&owner)).unwrap().node.rrset(rtype::SRV).unwrap();
+        let names = set.rdata(&owner, &apex).unwrap().into_iter();
+        names.map(|rdata| wire::Name::from_wire(&rdata[6..]).unwrap().to_string()).collect()
+    };
+    let apexes = ["alpha.test", "beta.test", "gamma.test"];
+    let pools = [1, 3].map(|count| {
+        let pack = pack(&apexes[..count].iter().map(|apex| zone(apex)).collect::<Vec<_>>());
+        for (number, apex) in (0..).zip(&apexes[..count]) {
+            let of = |service| targets(&pack, number, apex, service);
+            assert_eq!(of("_a"), [format!("mail.shop.{apex}.")]);
+            assert_eq!(of("_b"), [format!("Mail.Shop.{apex}.")]);
+            assert_eq!(of("_c"), [format!("{apex}.")]);
+            // That ends in the same octets, and is another zone's.
+            assert_eq!(of("_d"), [format!("xx{apex}.")]);
+            let mut both = of("_e");
+            both.sort();
+            assert_eq!(both, [format!("mail.{apex}."), "mail.provider.net.".to_owned()]);
+        }
+        pack.section(Section::Pool).len()
+    });
+    // Two names and two targets of their own more.
+    assert!(pools[1] - pools[0] < 2 * 80, "{pools:?}");
+}
+
+/// What fits a message without its apex, and not with it, fits none.
+#[test]
+fn services_that_fit_no_message() {
+    let apex = format!("{}.example", vec!["a".repeat(50); 4].join("."));
+    let zone = |count: u16| {
+        let target = wire(&format!("b.{apex}"));
+        let records = (0..count).map(|port| {
+            (format!("s.{apex}"), rtype::SRV, [&[0; 4][..], &port.to_be_bytes(), &target].concat())
+        });
+        let all: Vec<_> = records.collect();
+        let mut list = vec![(apex.as_str(), rtype::SOA, SOA.to_vec())];
+        list.extend(all.iter().map(|(owner, rtype, rdata)| (owner.as_str(), *rtype, rdata.clone())));
+        contents(&apex, &list)
+    };
+    let mut builder = PackBuilder::new(1);
+    assert!(builder.add_zone(&zone(250), TextStamp::default()).is_ok());
+    let problems = builder.add_zone(&zone(400), TextStamp::default()).unwrap_err();
+    assert!(problems[0].to_string().contains("fits no message"), "{problems:?}");
+}
+
 #[test]
 fn zones_that_do_not_fit_leave_the_pack_as_it_was() {
     let mut builder = PackBuilder::new(1);

@@ -2,7 +2,6 @@
 
 use super::problem::{PROBLEMS_MAX, Problem, REFERENCES_OCTETS_MAX};
 use super::{PackBuilder, Room, TextStamp, denial, glue, known, rrset};
-use crate::block;
 use crate::block::{DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::{Contents, Flags, NodeRef};
 use crate::delta::OWN_NUMBERS;
@@ -113,7 +112,7 @@ impl<'c> ZoneBuild<'c> {
             self.hash(pack, apex, node);
             self.name(pack, node);
         }
-        self.close_block(pack);
+        pack.end_blocks(self.first_block, self.first_nsec);
         if pack.is_full() {
             self.problem(Problem::PackFull);
         }
@@ -154,7 +153,6 @@ impl<'c> ZoneBuild<'c> {
             flags.set(Flags::GLUE);
             self.references.splice(fixed..fixed, place.to_le_bytes());
         }
-        let number = self.first_block * NAMES_MAX as u32 + self.node_count;
         let may_be_nsec = self.is_secure && !flags.has(Flags::OCCLUDED);
         let is_nsec = may_be_nsec && self.rows.iter().any(|row| row.rtype() == rtype::NSEC);
         if is_nsec {
@@ -167,35 +165,15 @@ impl<'c> ZoneBuild<'c> {
         self.encoded.clear();
         shape::encode(flags, self.references.len(), &self.rows, &mut self.encoded);
         debug_assert_eq!(self.encoded.len(), ROW_OCTETS * (1 + self.rows.len()));
-        if pack.block.is_empty() {
-            self.open_block(pack, node.key());
-        }
         let shape = pack.shapes.number(&self.encoded);
-        self.node_count += 1;
-        if pack.block.push(node.key(), shape, &self.references) {
-            self.close_block(pack);
-        }
+        pack.enter_name(node.key(), shape, &self.references);
         // A chain of NSEC3 goes before.
         if is_nsec && self.denial.is_empty() {
             pack.nsec.extend_from_slice(&key_prefix(node.key()).to_le_bytes());
-            pack.nsec.extend_from_slice(&number.to_le_bytes());
+            // Its number, once the blocks are known.
+            pack.nsec.extend_from_slice(&self.node_count.to_le_bytes());
         }
-    }
-
-    fn open_block(&mut self, pack: &mut PackBuilder, key: &[u8]) {
-        let at = pack.blocks.len().div_ceil(block::BLOCK_ALIGNMENT);
-        self.encoded_row(pack, key, at as u32);
-    }
-
-    fn encoded_row(&mut self, pack: &mut PackBuilder, key: &[u8], at: u32) {
-        pack.directory.extend_from_slice(&key_prefix(key).to_le_bytes());
-        pack.directory.extend_from_slice(&at.to_le_bytes());
-    }
-
-    fn close_block(&mut self, pack: &mut PackBuilder) {
-        if !pack.block.is_empty() {
-            pack.block.finish(&mut pack.blocks);
-        }
+        self.node_count += 1;
     }
 
     /// Notes that an RRset has signatures, and whether it is the first to lose the last of them (RFC 4034 3.1.5: octets 8 to 11 of the RDATA).
