@@ -64,19 +64,42 @@ function choice(state) {
 async function page(state, after) {
   const [wanted, cursor] = [["state", state], ["after", after ?? ""]].map(([name, value]) => (value === "" ? "" : `&${name}=${encodeURIComponent(value)}`));
   const { told } = await get(`${LISTS}?limit=${ROWS}${wanted}${cursor}`);
-  const rows = told.zones.map((zone) => [
-    link(cell(zone.name), place(zone.id)),
-    String(zone.serial),
-    KINDS[zone.kind] ?? shown(zone.kind),
-    zone.dnssec ? "signed" : "",
-    zone.state === "served" ? "served" : make("span", { class: "wrong" }, shown(zone.state)),
-  ]);
+  const troubled = [];
+  const rows = told.zones.map((zone) => {
+    const stands = zone.state === "served" ? "served" : make("span", { class: "wrong" }, shown(zone.state));
+    if (zone.state !== "served") {
+      troubled.push([zone, stands]);
+    }
+    return [link(cell(zone.name), place(zone.id)), String(zone.serial), KINDS[zone.kind] ?? shown(zone.kind), zone.dnssec ? "signed" : "", stands];
+  });
+  // Once they are shown.
+  setTimeout(() => tellWhy(troubled), 0);
   const next = told.next === null ? [] : [make("p", {}, link("Next page", list(state, told.next), { class: "next" }))];
   const first = after === null ? [] : [make("p", {}, link("First page", list(state), { class: "first" }))];
   if (rows.length === 0) {
     return [choice(state), make("p", {}, next.length > 0 ? "None on this page." : state === "" ? "No zones that you may see." : "No zone that you may see stands so."), ...next, ...first];
   }
   return [choice(state), table("Zones, in no order of their names", ["name", "serial", "data", "DNSSEC", "state"], rows), ...next, ...first];
+}
+
+// Says of each zone that is not as it should be why, one after the other as long as the list is shown: all at once they would be more than a session may ask.
+async function tellWhy(troubled) {
+  for (const [zone, stands] of troubled) {
+    if (!stands.isConnected) {
+      return;
+    }
+    try {
+      const { told } = await get(`${LISTS}/${encodeURIComponent(zone.id)}`);
+      const why = told.secondary ?? told.fault ?? told.problems?.[0];
+      if (why !== undefined) {
+        stands.textContent = `${shown(zone.state)}: ${cell(why)}`;
+      }
+    } catch (refused) {
+      if (refused.status !== 404) {
+        return;
+      }
+    }
+  }
 }
 
 async function found(word) {

@@ -285,6 +285,38 @@ fn zones_are_looked_at() {
     assert!(!text_of(&tab).contains("test."));
 }
 
+/// Zones that are not as they should be say why in lists, one after the other.
+#[test]
+fn zones_in_trouble_say_why() {
+    let bed = Bed::new().paged();
+    let away = zonda_tests::server::free_address();
+    let fixture = bed.start_with(&format!(
+        "\n[[remote]]\nname = \"away\"\naddresses = [\"{away}\"]\n\n[[zone]]\nname = \"s.test.\"\nprimaries = [\"away\"]\n"
+    ));
+    let (_browser, tab, origin) = browser(&fixture);
+    tab.open(&format!("{origin}/#/zones?state=absent"));
+    await_view(&tab, "Sign in");
+    tab.write(&bed.reader);
+    tab.press("Enter");
+    await_view(&tab, "Zones");
+    assert_eq!(
+        tab.value("[...document.querySelectorAll('tbody a')].map(one => one.textContent)"),
+        json!(["s.test."])
+    );
+    // Until its primary was asked for the first time there is nothing to say.
+    await_that("why", || {
+        let said = tab.value("document.querySelector('tbody .wrong').textContent");
+        let is_said =
+            said.as_str().is_some_and(|said| said.starts_with("absent: ") && said.contains("no data"));
+        if !is_said {
+            tab.value("dispatchEvent(new Event('hashchange'))");
+            tab.await_true("document.querySelector('tbody .wrong') !== null");
+        }
+        is_said
+    });
+    assert_sound_in_all(&tab, &origin);
+}
+
 /// The server now: what commands say, brought up to date while somebody looks; what is wrong first, above each view; and what is left of it when the server is gone.
 #[test]
 fn how_the_server_is() {
