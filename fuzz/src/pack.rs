@@ -16,7 +16,7 @@ const ZONES: [(&str, &str); 2] = [
 ];
 
 /// Names and types that lead through every part of a pack.
-const QUERIES: [(&[u8], u16); 8] = [
+const QUERIES: [(&[u8], u16); 9] = [
     (b"\x03www\x07corners\x04test\0", 1),
     (b"\x01x\x04wild\x07corners\x04test\0", 16),
     (b"\x01x\x05dname\x07corners\x04test\0", 1),
@@ -25,6 +25,7 @@ const QUERIES: [(&[u8], u16); 8] = [
     (b"\x06absent\x03ent\x06optout\x04test\0", 1),
     (b"\x01x\x06signed\x06optout\x04test\0", 1),
     (b"\x06optout\x04test\0", 255),
+    (b"\x04_sip\x04_udp\x07corners\x04test\0", 33),
 ];
 
 /// The octets of a sound pack.

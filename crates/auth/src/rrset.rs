@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Everything here is for messages of less than [`NEAR_MAX`] octets before the RRset, where every pointer has its 14
-//! bits; the few that grow larger, over TCP, are left to `uncompressed`, and so are those of which the apex leaves in full.
+//! bits; the few that grow larger, over TCP, are left to `uncompressed`, and so are those that the apex follows.
 
 use crate::answer::{Outcome, Stop};
 use crate::uncompressed;
@@ -17,7 +17,7 @@ use wire::record::skip_name;
 use wire::render::{Full, POINTER_MAX, Renderer};
 use wire::{Name, Places};
 use zone::Data;
-use zone::fragment::{APEX_IN_FULL, REACH_MAX, TO_APEX, TO_OWNER};
+use zone::fragment::{REACH_MAX, TO_APEX, TO_OWNER};
 
 /// Where the first owner ends at most, so that no pointer of a fragment needs more than 14 bits.
 pub(crate) const NEAR_MAX: usize = POINTER_MAX as usize - REACH_MAX;
@@ -58,7 +58,7 @@ pub(crate) fn put_body(
         Data::Inline(rdata) => return Ok(out.body(head, rdata)?),
         Data::Fragment(fragment) => fragment,
     };
-    if base > NEAR_MAX {
+    if base > NEAR_MAX || fragment.apex_follows() {
         return uncompressed::put_body(out, head, &fragment, owner, apex, with_signatures);
     }
     let mut records = fragment.records();
@@ -72,11 +72,6 @@ pub(crate) fn put_body(
             TO_OWNER => owner,
             TO_APEX => apex,
             inner if (inner as usize) < place && inner as usize <= REACH_MAX => base as u16 + inner,
-            APEX_IN_FULL => {
-                // With names in full it is longer, and made anew.
-                out.take_back(base, fragment.len() as u16);
-                return uncompressed::put_body(out, head, &fragment, owner, apex, with_signatures);
-            }
             _ => return Err(Stop::Damaged),
         };
         out.set_pointer(at, target);

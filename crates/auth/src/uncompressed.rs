@@ -1,5 +1,5 @@
 //! RRsets whose names are written out: those far into a message, where compression pointers do not reach (RFC 1035 4.1.4), which only responses over TCP
-//! have; and those of which a pack leaves out the apex though it has to leave in full (RFC 3597 4).
+//! have; and those that are stored without the apex though it has to leave in full (RFC 3597 4).
 //!
 //! The RDATA of a fragment is expanded record by record; a pointer inside the
 //! fragment is resolved in the fragment, since what it points at no longer stands where it counts on.
@@ -9,7 +9,7 @@ use crate::rrset::{name_at, write_name};
 use wire::header::u16_at;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::Renderer;
-use zone::fragment::{APEX_IN_FULL, Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use zone::fragment::{Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
 
 /// Most octets of RDATA with names that may be compressed: SOA, two names and five numbers.
 const EXPANDED_OCTETS_MAX: usize = 2 * NAME_OCTETS_MAX + 20;
@@ -29,6 +29,9 @@ pub(crate) fn put_body(
     apex: u16,
     with_signatures: bool,
 ) -> Result<(), Stop> {
+    if fragment.apex_follows() {
+        return put_with_apex(out, head, fragment, owner, apex, with_signatures);
+    }
     let (mut owner_name, mut apex_name) = ([0; NAME_OCTETS_MAX], [0; NAME_OCTETS_MAX]);
     let names = Names {
         fragment,
@@ -62,6 +65,36 @@ pub(crate) fn put_body(
     Ok(())
 }
 
+/// The same of a fragment that the apex follows.
+fn put_with_apex(
+    out: &mut Renderer<'_>,
+    head: [u8; 8],
+    fragment: &Fragment<'_>,
+    owner: u16,
+    apex: u16,
+    with_signatures: bool,
+) -> Result<(), Stop> {
+    // It may stand in the message as a client wrote it, and the answer is kept for others too.
+    let apex = name_at(out.message(), apex, &mut [0; NAME_OCTETS_MAX]).ok_or(Stop::Damaged)?.to_lowercase();
+    let mut records = fragment.records();
+    if records.clone().next().is_none() {
+        return Err(Stop::Damaged);
+    }
+    for (number, rdata) in records.by_ref().enumerate() {
+        if number > 0 {
+            write_name(out, owner)?;
+        }
+        out.body_of(head, [rdata, apex.octets()])?;
+    }
+    if with_signatures && fragment.is_signed() {
+        for rdata in records.signatures() {
+            write_name(out, owner)?;
+            out.signature(head, rdata)?;
+        }
+    }
+    Ok(())
+}
+
 /// Expanded RDATA.
 struct Buffer {
     octets: [u8; EXPANDED_OCTETS_MAX],
@@ -72,14 +105,6 @@ impl Buffer {
     fn push(&mut self, octets: &[u8]) -> Option<()> {
         self.octets.get_mut(self.length..self.length + octets.len())?.copy_from_slice(octets);
         self.length += octets.len();
-        Some(())
-    }
-
-    /// The same of a name in lower case, as the zone has it: it may stand in the message as a client wrote it, whose answer is kept for others.
-    fn push_lowercase(&mut self, name: &[u8]) -> Option<()> {
-        let begin = self.length;
-        self.push(name)?;
-        self.octets[begin..self.length].make_ascii_lowercase();
         Some(())
     }
 }
@@ -112,7 +137,6 @@ impl Names<'_> {
             match value {
                 TO_OWNER => return to.push(self.owner),
                 TO_APEX => return to.push(self.apex),
-                APEX_IN_FULL => return to.push_lowercase(self.apex),
                 _ => {}
             }
             let mut at = value as usize;

@@ -113,13 +113,6 @@ impl<'b> Renderer<'b> {
         self.counts = mark.counts;
     }
 
-    /// Takes back the last `records` records of the present section, up to where `at` was.
-    pub fn take_back(&mut self, at: usize, records: u16) {
-        debug_assert!(at <= self.at && records <= self.counts[self.section]);
-        self.at = at;
-        self.counts[self.section] -= records;
-    }
-
     /// Opens the reserve.
     #[inline(always)]
     pub fn release(&mut self) {
@@ -163,6 +156,19 @@ impl<'b> Renderer<'b> {
         let [l, m] = (rdata.len() as u16).to_be_bytes();
         *fixed = [a, b, c, d, e, f, g, h, l, m];
         rest.copy_from_slice(rdata);
+        self.count_one();
+        Ok(())
+    }
+
+    /// The same of RDATA in two parts.
+    pub fn body_of(&mut self, head: [u8; 8], parts: [&[u8]; 2]) -> Result<(), Full> {
+        let [first, second] = parts;
+        let room = self.room(10 + first.len() + second.len())?;
+        let (fixed, rest) = room.split_at_mut(10);
+        fixed[..8].copy_from_slice(&head);
+        fixed[8..].copy_from_slice(&((first.len() + second.len()) as u16).to_be_bytes());
+        rest[..first.len()].copy_from_slice(first);
+        rest[first.len()..].copy_from_slice(second);
         self.count_one();
         Ok(())
     }

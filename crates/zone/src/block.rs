@@ -124,7 +124,7 @@ mod tests {
     fn check(keys: &[&[u8]], shape: usize, references: &[u8]) {
         let mut builder = Builder::default();
         for key in keys {
-            builder.push(key, shape, references);
+            builder.push(key, shape, references, false);
         }
         let mut out = vec![9];
         let at = builder.finish(keys.len(), &mut out);

@@ -23,7 +23,7 @@ use crate::block::{self, Block, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Contents;
 use crate::index::{self, Hash};
 use crate::lookup::key_prefix;
-use crate::pack::{Backing, NSEC_ROW_OCTETS, ZoneRow};
+use crate::pack::{Backing, ZoneRow};
 use crate::section::{HEADER_OCTETS, Section, u32_at};
 use crate::shape::Row;
 use assemble::{Shapes, assemble};
@@ -168,36 +168,29 @@ impl PackBuilder {
         self.servers_entered = self.servers.len();
     }
 
-    /// Enters the next name of a zone in canonical order. Its hash is entered by itself, in the same order.
-    fn enter_name(&mut self, key: &[u8], shape: usize, references: &[u8]) {
-        self.block.push(key, shape, references);
+    /// Enters the next name of a zone in canonical order. Its hash is entered by itself, in the same order. `is_nsec`: with a row in section nsec.
+    fn enter_name(&mut self, key: &[u8], shape: usize, references: &[u8], is_nsec: bool) {
+        self.block.push(key, shape, references, is_nsec);
         if self.block.len() == block::COLLECTED_MAX {
             self.end_block(self.block.best());
         }
     }
 
-    /// Ends the blocks of a zone. NSEC rows from `first_row` on, which have names as they are counted, get their numbers.
-    fn end_blocks(&mut self, first_block: u32, first_row: u32) {
+    /// Ends the blocks of a zone.
+    fn end_blocks(&mut self) {
         while !self.block.is_empty() {
             self.end_block(self.block.best());
-        }
-        let (mut block, mut before, mut names) =
-            (first_block as usize, 0, self.names_of(first_block as usize));
-        for row in (first_row as usize..).take(self.nsec.len() / NSEC_ROW_OCTETS - first_row as usize) {
-            let at = row * NSEC_ROW_OCTETS + 8;
-            let count = u32_at(&self.nsec, at);
-            while names > 0 && count - before >= names {
-                (before, block) = (before + names, block + 1);
-                names = self.names_of(block);
-            }
-            // Of too many blocks numbers are none, as is found when the zone is entered.
-            let number = (block as u32).wrapping_mul(NAMES_MAX as u32).wrapping_add(count - before);
-            self.nsec[at..at + 4].copy_from_slice(&number.to_le_bytes());
         }
     }
 
     /// Ends a block, of so many names.
     fn end_block(&mut self, names: usize) {
+        // Of too many blocks numbers are none, as is found when the zone is entered.
+        let first = (self.block_count() as u32).wrapping_mul(NAMES_MAX as u32);
+        for (slot, key) in self.block.nsec_names(names) {
+            self.nsec.extend_from_slice(&key_prefix(key).to_le_bytes());
+            self.nsec.extend_from_slice(&first.wrapping_add(slot as u32).to_le_bytes());
+        }
         let at = self.blocks.len().div_ceil(block::BLOCK_ALIGNMENT);
         self.directory.extend_from_slice(&key_prefix(self.block.first_key()).to_le_bytes());
         self.directory.extend_from_slice(&(at as u32).to_le_bytes());

@@ -1,7 +1,7 @@
 //! Fragments back to RDATA as it was read: for transfers, dumps and tests, not for answers.
 
 use crate::contents::{Contents, ContentsBuilder, SourcePosition};
-use crate::fragment::{APEX_IN_FULL, Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use crate::fragment::{Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
 use crate::lookup::{Crawl, Damaged, Data, RRset, ZoneView};
 use wire::iana::rtype;
 use wire::name::{LABELS_MAX, NAME_OCTETS_MAX};
@@ -54,6 +54,10 @@ impl ZoneView<'_> {
 }
 
 fn expand(fragment: &Fragment<'_>, owner: &Name, apex: &Name) -> Option<Vec<Vec<u8>>> {
+    if fragment.apex_follows() {
+        let records = fragment.records().map(|rdata| [rdata, apex.octets()].concat());
+        return Some(records.collect()).filter(|records: &Vec<_>| records.len() == fragment.len());
+    }
     // What pointers count in: everything after the first owner name.
     let mut rendered = Vec::with_capacity(fragment.rendered_octets());
     let mut ranges = Vec::with_capacity(fragment.len());
@@ -99,7 +103,7 @@ impl Rendered<'_> {
             if self.places.binary_search(&at).is_ok() {
                 let end = match u16::from_be_bytes(*self.octets.get(at..)?.first_chunk()?) {
                     TO_OWNER => self.owner,
-                    TO_APEX | APEX_IN_FULL => self.apex,
+                    TO_APEX => self.apex,
                     earlier => {
                         at = earlier as usize;
                         continue;

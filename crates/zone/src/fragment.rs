@@ -1,7 +1,7 @@
 //! Fragments: RRsets as they go on the wire, independent of who owns them and where they will stand.
 //!
 //! ```text
-//! head:        records u16: 13 bits, 0x8000 has signatures, 0x4000 has pointers | rendered octets u16
+//! head:        records u16: 13 bits, 0x8000 has signatures, 0x4000 has pointers, 0x2000 the apex follows | rendered octets u16
 //! pointers:    count u8 | places u16 each                                     (if any)
 //! records:     RDLENGTH: u8, or 255 and u16 | RDATA as rendered                each
 //! signatures:  count u8 | rendered octets u16 | length u16 and RDATA without covered type, each
@@ -15,10 +15,12 @@
 //! |---|---|
 //! | [`TO_OWNER`] | the owner name |
 //! | [`TO_APEX`] | the apex of the zone |
-//! | [`APEX_IN_FULL`] | nothing: the apex stands there in full, as the names of this type do not leave compressed (RFC 3597 4) |
 //! | less | that many octets after the end of the first owner: a name in an earlier record |
 //!
-//! Equal RRsets have equal fragments, whoever owns them: a pack stores each once.
+//! Where the apex follows, that of the zone is to be added to the RDATA of each record, in full: names of types that do not leave compressed (RFC 3597 4) end
+//! in it. Such a fragment has no pointers.
+//!
+//! Equal RRsets have equal fragments, whoever owns them, and so do those that are equal but for the apex: a pack stores each once.
 
 use crate::section::u16_at;
 
@@ -26,8 +28,6 @@ use crate::section::u16_at;
 pub const TO_OWNER: u16 = 0x3fff;
 /// Pointer to the apex of the zone.
 pub const TO_APEX: u16 = 0x3ffe;
-/// Where the apex of the zone stands in full.
-pub const APEX_IN_FULL: u16 = 0x3ffd;
 /// Pointers inside a fragment reach this far at most, so that a fragment near the start of a message never
 /// needs a pointer beyond 14 bits.
 pub const REACH_MAX: usize = 0x2000;
@@ -42,12 +42,14 @@ pub const POOL_ALIGNMENT: usize = 4;
 
 const HAS_SIGNATURES: u16 = 0x8000;
 const HAS_POINTERS: u16 = 0x4000;
+const APEX_FOLLOWS: u16 = 0x2000;
 
 /// A fragment, taken apart. Octets after it are visible and never interpreted.
 #[derive(Clone, Copy)]
 pub struct Fragment<'p> {
     count: u16,
     signed: bool,
+    apex_follows: bool,
     rendered: u16,
     places: &'p [u8],
     records: &'p [u8],
@@ -65,8 +67,9 @@ impl<'p> Fragment<'p> {
             let (&count, after) = rest.split_first()?;
             (places, rest) = after.split_at_checked(2 * count as usize)?;
         }
-        let count = head & (HAS_POINTERS - 1);
-        Some(Fragment { count, signed: head & HAS_SIGNATURES != 0, rendered, places, records: rest })
+        let count = head & (APEX_FOLLOWS - 1);
+        let [signed, apex_follows] = [HAS_SIGNATURES, APEX_FOLLOWS].map(|bit| head & bit != 0);
+        Some(Fragment { count, signed, apex_follows, rendered, places, records: rest })
     }
 
     /// How many records.
@@ -80,7 +83,21 @@ impl<'p> Fragment<'p> {
         self.count == 0
     }
 
-    /// Octets of all records when rendered, first owner name excluded.
+    /// Whether the apex is to be added to the RDATA of each record.
+    #[inline(always)]
+    pub fn apex_follows(&self) -> bool {
+        self.apex_follows
+    }
+
+    /// Whether both are of the same records, in zones of the same apex.
+    pub fn is_same(&self, other: &Fragment<'_>) -> bool {
+        self.apex_follows == other.apex_follows
+            && self.places().eq(other.places())
+            && self.records().eq(other.records())
+            && self.signatures().eq(other.signatures())
+    }
+
+    /// Octets of all records when rendered, first owner name excluded, and apexes that follow.
     #[inline(always)]
     pub fn rendered_octets(&self) -> usize {
         self.rendered as usize
@@ -220,12 +237,12 @@ pub fn glue_octets(octets: &[u8]) -> Option<usize> {
 pub const RECORD_HEAD_OCTETS: usize = 12;
 
 /// Appends the stored form. `rendered`: all RDATA as rendered, one after the other, ending at `ends`, with
-/// pointers at `places`; `signatures`: RDATA of RRSIG without covered type. Returns false, and appends
-/// nothing, when a limit of the format is passed: such a set fits no message.
+/// pointers at `places`; `apex`: octets of the apex where it follows each, else 0; `signatures`: RDATA of RRSIG without covered type. Returns false, and
+/// appends nothing, when a limit of the format is passed: such a set fits no message.
 pub fn encode<'s>(
     rendered: &[u8],
     ends: &[usize],
-    places: &[u16],
+    (places, apex): (&[u16], usize),
     signatures: impl Iterator<Item = &'s [u8]> + Clone,
     out: &mut Vec<u8>,
 ) -> bool {
@@ -239,13 +256,14 @@ pub fn encode<'s>(
         && ends.len() <= RECORDS_MAX
         && count <= SIGNATURES_MAX
         && places.len() <= POINTERS_MAX
-        && octets + signed <= u16::MAX as usize;
+        && octets + apex * ends.len() + signed <= u16::MAX as usize;
     if !fits {
         return false;
     }
     let mut head = ends.len() as u16;
     head |= if count == 0 { 0 } else { HAS_SIGNATURES };
     head |= if places.is_empty() { 0 } else { HAS_POINTERS };
+    head |= if apex == 0 { 0 } else { APEX_FOLLOWS };
     out.extend_from_slice(&head.to_le_bytes());
     out.extend_from_slice(&(octets as u16 - 2).to_le_bytes());
     if !places.is_empty() {
@@ -286,7 +304,7 @@ pub fn encode_plain<'s>(
         rendered.extend_from_slice(rdata);
         ends.push(rendered.len());
     }
-    encode(&rendered, &ends, &[], signatures, out)
+    encode(&rendered, &ends, (&[], 0), signatures, out)
 }
 
 /// Glue of a zone cut: addresses of its name servers below it or below another cut of the zone, in the order
@@ -411,7 +429,7 @@ mod tests {
         let mut out = Vec::new();
         let (rendered, ends) = (records.concat(), [3, 3, 303]);
         let signatures: [&[u8]; 2] = [b"signature", b""];
-        assert!(encode(&rendered, &ends, &[10, 500], signatures.into_iter(), &mut out));
+        assert!(encode(&rendered, &ends, (&[10, 500], 0), signatures.into_iter(), &mut out));
         out.extend_from_slice(b"next");
         let fragment = Fragment::at(&out).unwrap();
         assert!(fragment.records().eq(records));
@@ -419,6 +437,24 @@ mod tests {
         assert_eq!(fragment.rendered_octets(), 3 * 12 - 2 + 303);
         assert!(fragment.signatures().eq([&b"signature"[..], b""]));
         assert_eq!(fragment.signatures().rendered_octets(), 2 * 14 + 9);
+    }
+
+    #[test]
+    fn the_apex_follows() {
+        let [mut with, mut without] = [Vec::new(), Vec::new()];
+        let signatures: [&[u8]; 1] = [b"signature"];
+        assert!(encode(b"abcdef", &[3, 6], (&[], 9), signatures.into_iter(), &mut with));
+        assert!(encode(b"abcdef", &[3, 6], (&[], 0), signatures.into_iter(), &mut without));
+        let [with, without] = [&with, &without].map(|octets| Fragment::at(octets).unwrap());
+        assert!(with.apex_follows() && !without.apex_follows() && with.len() == 2);
+        assert!(with.records().eq(without.records()) && with.signatures().eq(without.signatures()));
+        assert!(with.is_same(&with) && !with.is_same(&without));
+        // With its apex and signatures it is to fit a message.
+        let long = [0; 30_000];
+        let fits = |apex, signature: &[u8]| {
+            encode(&long, &[15_000, 30_000], (&[], apex), [signature].into_iter(), &mut Vec::new())
+        };
+        assert!(fits(250, &[]) && fits(0, &[0; 35_000]) && !fits(250, &[0; 35_300]));
     }
 
     #[test]
@@ -433,7 +469,7 @@ mod tests {
     #[test]
     fn damaged_fragments_end_early() {
         let mut out = Vec::new();
-        encode(b"abcdef", &[3, 6], &[3], [&b"signature"[..]].into_iter(), &mut out);
+        encode(b"abcdef", &[3, 6], (&[3], 0), [&b"signature"[..]].into_iter(), &mut out);
         for end in 0..out.len() {
             if let Some(fragment) = Fragment::at(&out[..end]) {
                 let _ = (fragment.records().count(), fragment.places().len(), fragment.signatures().count());

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub const MAGIC: [u8; 8] = *b"ZONDAPK\n";
 /// Version of the format that is written.
 pub const FORMAT_VERSION: u32 = 6;
-/// The oldest that is read: it lacks [`crate::fragment::APEX_IN_FULL`], and nothing else differs.
+/// The oldest that is read: its fragments have no apex that follows, and its blocks are full but for the last of a zone.
 const OLDEST_VERSION: u32 = 5;
 /// Sections begin at multiples of this: a cache line, so that an index bucket is one.
 pub const SECTION_ALIGNMENT: usize = 64;

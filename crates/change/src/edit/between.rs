@@ -172,11 +172,7 @@ fn is_same_set(one: &RRset<'_>, other: &RRset<'_>) -> bool {
     one.head() == other.head()
         && match (one.data(), other.data()) {
             (Data::Inline(one), Data::Inline(other)) => one == other,
-            (Data::Fragment(one), Data::Fragment(other)) => {
-                one.places().eq(other.places())
-                    && one.records().eq(other.records())
-                    && one.signatures().eq(other.signatures())
-            }
+            (Data::Fragment(one), Data::Fragment(other)) => one.is_same(&other),
             _ => false,
         }
 }

@@ -1,13 +1,12 @@
 //! One message of a transfer while it is written: owners are pointed at as far as they have something in common with the one before, RDATA is copied.
 
 use super::{Broken, LARGE_OCTETS, MESSAGE_OCTETS};
-use std::borrow::Cow;
 use wire::Name;
 use wire::header::HEADER_OCTETS;
 use wire::iana::class;
 use wire::name::{LABELS_MAX, NAME_OCTETS_MAX};
 use wire::render::{Full, POINTER_MAX, Renderer, Section};
-use zone::fragment::{APEX_IN_FULL, Fragment, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use zone::fragment::{Fragment, REACH_MAX, TO_APEX, TO_OWNER};
 use zone::{Data, RRset};
 
 /// Why nothing more is written.
@@ -107,6 +106,9 @@ impl<'r, 'a> Page<'r, 'a> {
             Data::Inline(rdata) => return Ok(self.out.body(head, rdata)?),
             Data::Fragment(fragment) => fragment,
         };
+        if fragment.apex_follows() {
+            return self.put_with_apex(owner, head, &fragment, with_signatures);
+        }
         let base = self.out.at();
         let out = &mut self.out;
         // Whatever points into it must be reached.
@@ -127,11 +129,6 @@ impl<'r, 'a> Page<'r, 'a> {
                 TO_OWNER => owner,
                 TO_APEX if self.apex_at != NOWHERE => self.apex_at,
                 inner if usize::from(inner) < place && usize::from(inner) <= REACH_MAX => base as u16 + inner,
-                APEX_IN_FULL => {
-                    // With the apex in full it is longer, and made anew.
-                    out.take_back(base, fragment.len() as u16);
-                    return self.put_in_full(owner, head, &fragment, with_signatures);
-                }
                 _ => return Err(Stop::Broken(Broken::Damaged)),
             };
             out.set_pointer(at, target);
@@ -145,9 +142,9 @@ impl<'r, 'a> Page<'r, 'a> {
         Ok(())
     }
 
-    /// The same after the first owner of an RRset in whose RDATA the apex has to stand in full: at its end, in some records or all.
+    /// The same after the first owner, where the apex follows the RDATA.
     #[cold]
-    fn put_in_full(
+    fn put_with_apex(
         &mut self,
         owner: u16,
         head: [u8; 8],
@@ -155,25 +152,15 @@ impl<'r, 'a> Page<'r, 'a> {
         with_signatures: bool,
     ) -> Result<(), Stop> {
         let out = &mut self.out;
-        let mut places = fragment.places().peekable();
-        let (mut records, mut end) = (fragment.records(), 0);
+        let mut records = fragment.records();
+        if records.clone().next().is_none() {
+            return Err(Stop::Broken(Broken::Damaged));
+        }
         for (number, rdata) in records.by_ref().enumerate() {
             if number > 0 {
                 out.pointer(owner)?;
             }
-            // Places count heads of records, but for the owner of the first.
-            let owner_octets = if number == 0 { 2 } else { 0 };
-            end += RECORD_HEAD_OCTETS - owner_octets + rdata.len();
-            let whole = match (places.next_if(|&place| place < end), rdata.split_last_chunk::<2>()) {
-                (None, _) => Cow::Borrowed(rdata),
-                (Some(place), Some((host, value)))
-                    if place + 2 == end && *value == APEX_IN_FULL.to_be_bytes() =>
-                {
-                    Cow::Owned([host, self.apex.octets()].concat())
-                }
-                _ => return Err(Stop::Broken(Broken::Damaged)),
-            };
-            out.body(head, &whole)?;
+            out.body_of(head, [rdata, self.apex.octets()])?;
         }
         if with_signatures && fragment.is_signed() {
             for rdata in records.signatures() {

@@ -22,12 +22,14 @@ pub struct Builder {
 }
 
 /// Where an entry ends.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct End {
     head: usize,
     key: usize,
     /// Octets that its key has in common with the one before; of the first that is of no use.
     shared: usize,
+    /// Whether it has an NSEC record that proves something.
+    is_nsec: bool,
 }
 
 /// Octets that some blocks spare, beside names that share nothing, and how many names they have.
@@ -45,8 +47,9 @@ impl Spared {
 }
 
 impl Builder {
-    /// Adds the next name, of which there are at most [`COLLECTED_MAX`]: its key, shape number and references.
-    pub fn push(&mut self, key: &[u8], shape: usize, references: &[u8]) {
+    /// Adds the next name, of which there are at most [`COLLECTED_MAX`]: its key, shape number and references. `is_nsec`: it is to be told of by
+    /// [`Builder::nsec_names`].
+    pub fn push(&mut self, key: &[u8], shape: usize, references: &[u8], is_nsec: bool) {
         debug_assert!(self.ends.len() < COLLECTED_MAX);
         let before = self.ends.len().checked_sub(2).map_or(0, |at| self.ends[at].key);
         let last = self.keys[before..].iter();
@@ -54,7 +57,7 @@ impl Builder {
         push_varint(shape, &mut self.heads);
         self.heads.extend_from_slice(references);
         self.keys.extend_from_slice(key);
-        self.ends.push(End { head: self.heads.len(), key: self.keys.len(), shared });
+        self.ends.push(End { head: self.heads.len(), key: self.keys.len(), shared, is_nsec });
     }
 
     /// How many names there are.
@@ -79,6 +82,12 @@ impl Builder {
         &self.keys[..self.ends.first().map_or(0, |end| end.key)]
     }
 
+    /// Those of the first `count` names that have NSEC records: which they are, and their keys.
+    pub fn nsec_names(&self, count: usize) -> impl Iterator<Item = (usize, &[u8])> {
+        let names = self.ends[..count].iter().enumerate().filter(|(_, end)| end.is_nsec);
+        names.map(|(at, end)| (at, &self.keys[self.end_before(at).key..end.key]))
+    }
+
     /// How many names the next block is to have: all that are left may be in it.
     pub fn best(&self) -> usize {
         let mut best: Option<(Spared, usize)> = None;
@@ -89,8 +98,8 @@ impl Builder {
             });
             // Where names are left for a second block it is looked at.
             let both = more.reduce(|one, other| if other.is_better_than(one) { other } else { one });
-            let is_better = |found: Spared| best.is_none_or(|(best, _)| !best.is_better_than(found));
-            if let Some(found) = Some(both.unwrap_or(first)).filter(|found| is_better(*found)) {
+            let found = both.unwrap_or(first);
+            if best.is_none_or(|(best, _)| !best.is_better_than(found)) {
                 best = Some((found, first.names));
             }
         }
@@ -113,7 +122,7 @@ impl Builder {
 
     fn end_before(&self, number: usize) -> End {
         let before = number.checked_sub(1).map(|before| self.ends[before]);
-        before.unwrap_or(End { head: 0, key: 0, shared: 0 })
+        before.unwrap_or_default()
     }
 
     /// Writes a block of the first `count` names, of which there are as many at least, to `out`, which gets padded to [`BLOCK_ALIGNMENT`] first, and keeps
@@ -137,7 +146,7 @@ impl Builder {
                 out.push(end as u8);
             }
         }
-        let mut from = End { head: 0, key: 0, shared: 0 };
+        let mut from = End::default();
         for &end in ends {
             out.extend_from_slice(&self.heads[from.head..end.head]);
             out.extend_from_slice(&self.keys[from.key + prefix..end.key]);
@@ -179,7 +188,7 @@ mod tests {
             blocks.push(keys);
         };
         for key in keys {
-            builder.push(key, 300, &[7; 4]);
+            builder.push(key, 300, &[7; 4], key.last() == Some(&0));
             if builder.len() == COLLECTED_MAX {
                 end(&mut builder);
             }

@@ -161,7 +161,8 @@ impl<'p> Copy<'p> {
         self.references(to, node)?;
         let shape = to.shapes.number(node.shape_octets());
         // In a block of the same bounds.
-        to.block.push(&self.key, shape, &self.references);
+        // Rows of section nsec are copied by themselves.
+        to.block.push(&self.key, shape, &self.references, false);
         to.hashes.push(hash);
         Some(())
     }

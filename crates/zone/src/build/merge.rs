@@ -9,7 +9,7 @@ use super::{PackBuilder, Problem};
 use crate::block::DIRECTORY_ROW_OCTETS;
 use crate::contents::Flags;
 use crate::fragment::{self, Fragment, GlueGroup, encode_glue};
-use crate::lookup::{Data, Merged, Node, ZoneView, key_prefix};
+use crate::lookup::{Data, Merged, Node, ZoneView};
 use crate::pack::{NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, ZoneRow};
 use crate::shape::{self, Row, Storage};
 use dnssec::nsec3::Nsec3Params;
@@ -51,7 +51,7 @@ impl PackBuilder {
             first_expiry: 0,
         };
         merge.chain(self).ok_or(Problem::Damaged)?;
-        merge.names(self, first_block)?;
+        merge.names(self)?;
         let Merge { copy, chain, nsec, node_count, has_nsec, is_signed, first_expiry, .. } = merge;
         if node_count != row.node_count {
             return Err(Problem::Damaged);
@@ -122,7 +122,7 @@ impl<'p> Merge<'p> {
         Some(())
     }
 
-    fn names(&mut self, to: &mut PackBuilder, first_block: u32) -> Result<(), Problem> {
+    fn names(&mut self, to: &mut PackBuilder) -> Result<(), Problem> {
         let Some(changed) = self.zone.changed() else { return Err(Problem::Damaged) };
         for node in Merged::all(self.zone, changed) {
             self.name(to, &node).ok_or(Problem::Damaged)?;
@@ -130,7 +130,7 @@ impl<'p> Merge<'p> {
                 return Err(Problem::PackFull);
             }
         }
-        to.end_blocks(first_block, self.nsec);
+        to.end_blocks();
         Ok(())
     }
 
@@ -178,14 +178,9 @@ impl<'p> Merge<'p> {
         shape::encode(flags, references.len(), &rows, &mut encoded);
         let shape = to.shapes.number(&encoded);
         to.hashes.push(hash);
-        to.enter_name(self.copy.key(), shape, &references);
-        if flags.has(Flags::NSEC) {
-            self.has_nsec = true;
-            if !self.zone.has_nsec3_chain() {
-                to.nsec.extend_from_slice(&key_prefix(self.copy.key()).to_le_bytes());
-                to.nsec.extend_from_slice(&self.node_count.to_le_bytes());
-            }
-        }
+        let is_nsec = flags.has(Flags::NSEC);
+        self.has_nsec |= is_nsec;
+        to.enter_name(self.copy.key(), shape, &references, is_nsec && !self.zone.has_nsec3_chain());
         self.node_count += 1;
         Some(())
     }

@@ -31,7 +31,7 @@ pub enum Problem {
         /// The name.
         owner: NameBuf,
     },
-    /// The pack would pass the reach of its references (16 GiB of names or of data, 2^31 names).
+    /// The pack would pass the reach of its references (16 GiB of names or of data, 2^27 blocks of names).
     PackFull,
     /// The pack that the zone is copied from is not sound.
     Damaged,

@@ -4,7 +4,7 @@ use super::known::{self, Servers};
 use super::zone::ZoneBuild;
 use super::{PackBuilder, Problem};
 use crate::contents::{Flags, NodeRef, RRsetRef};
-use crate::fragment::{self, APEX_IN_FULL, POINTERS_MAX, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use crate::fragment::{self, POINTERS_MAX, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
 use crate::shape::{Row, Storage};
 use wire::Name;
 use wire::iana::rtype;
@@ -17,8 +17,8 @@ const NAMES_COMPARED_MAX: usize = 32;
 /// Octets from the end of the first owner to its RDATA: type, class, TTL, RDLENGTH.
 const FIRST_RDATA_AT: usize = RECORD_HEAD_OCTETS - 2;
 
-/// Octets before the target in RDATA of SRV (RFC 2782), which does not leave compressed. Where a zone is like many others, its services are on hosts of
-/// the same names below the apex: without the apex they are one fragment.
+/// Octets before the target in RDATA of SRV (RFC 2782), which does not leave compressed. In a zone that is like many others services are on hosts of the
+/// same names below the apex: without it they are one fragment.
 const SRV_TARGET_AT: usize = 6;
 
 impl<'c> ZoneBuild<'c> {
@@ -117,8 +117,8 @@ pub(crate) struct Encoder<'c> {
     rendered: Vec<u8>,
     ends: Vec<usize>,
     places: Vec<u16>,
-    /// At how many of these places the apex is to stand in full.
-    in_full: usize,
+    /// Whether the apex follows each.
+    apex_follows: bool,
     out: Vec<u8>,
 }
 
@@ -155,7 +155,7 @@ impl<'c> Encoder<'c> {
             rendered,
             ends,
             places,
-            in_full: 0,
+            apex_follows: false,
             out,
         }
     }
@@ -238,10 +238,9 @@ impl<'c> Encoder<'c> {
     ) -> Option<&[u8]> {
         self.render(rtype, records);
         self.out.clear();
-        if self.octets_in_full() > usize::from(u16::MAX) {
-            return None;
-        }
-        let fits = fragment::encode(&self.rendered, &self.ends, &self.places, signatures, &mut self.out);
+        let apex = if self.apex_follows { self.apex.len() } else { 0 };
+        let places = (&*self.places, apex);
+        let fits = fragment::encode(&self.rendered, &self.ends, places, signatures, &mut self.out);
         fits.then_some(&*self.out)
     }
 
@@ -250,11 +249,8 @@ impl<'c> Encoder<'c> {
         self.rendered.clear();
         self.ends.clear();
         self.places.clear();
-        self.in_full = 0;
+        self.apex_follows = false;
         self.names.clear();
-        if rtype == rtype::SRV {
-            return records.for_each(|rdata| self.srv(rdata));
-        }
         let Compressible { before, names } = compressible(rtype);
         for (number, rdata) in records.enumerate() {
             let heads = FIRST_RDATA_AT + number * RECORD_HEAD_OCTETS;
@@ -271,34 +267,37 @@ impl<'c> Encoder<'c> {
             self.rendered.extend_from_slice(rest);
             self.ends.push(self.rendered.len());
         }
-    }
-
-    /// Renders RDATA of an SRV record, without the apex where that ends its target.
-    fn srv(&mut self, rdata: &[u8]) {
-        let host = rdata.len().checked_sub(self.apex.len()).filter(|&end| {
-            // The root alone is shorter than what would stand for it.
-            let is_worth_it = end >= SRV_TARGET_AT && self.apex.len() > 2;
-            is_worth_it
-                && rdata[end..].eq_ignore_ascii_case(self.apex)
-                && begins_label(&rdata[SRV_TARGET_AT..], end - SRV_TARGET_AT)
-        });
-        let at = FIRST_RDATA_AT + self.ends.len() * RECORD_HEAD_OCTETS + self.rendered.len();
-        match host {
-            Some(end) if self.places.len() < POINTERS_MAX && at + end < REACH_MAX => {
-                self.rendered.extend_from_slice(&rdata[..end]);
-                self.places.push((at + end) as u16);
-                self.in_full += 1;
-                self.rendered.extend_from_slice(&APEX_IN_FULL.to_be_bytes());
-            }
-            _ => self.rendered.extend_from_slice(rdata),
+        if rtype == rtype::SRV && self.have_targets_here() {
+            self.leave_apex_out();
         }
-        self.ends.push(self.rendered.len());
     }
 
-    /// Octets of the records once the apex stands in full wherever it has to.
-    fn octets_in_full(&self) -> usize {
-        let more = self.in_full * self.apex.len().saturating_sub(2);
-        self.rendered.len() + RECORD_HEAD_OCTETS * self.ends.len() + more
+    /// Whether the targets of all records, which are SRV records, are at or below the apex.
+    fn have_targets_here(&self) -> bool {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let mut records = starts.zip(&self.ends).map(|(start, &end)| &self.rendered[start..end]);
+        !self.ends.is_empty()
+            && self.apex.len() > 1
+            && records.all(|rdata| {
+                let target = rdata.get(SRV_TARGET_AT..).unwrap_or_default();
+                let host = target.len().checked_sub(self.apex.len());
+                host.is_some_and(|host| {
+                    target[host..].eq_ignore_ascii_case(self.apex) && begins_label(target, host)
+                })
+            })
+    }
+
+    /// Leaves the apex out, in which the RDATA of all records ends.
+    fn leave_apex_out(&mut self) {
+        let (mut from, mut to) = (0, 0);
+        for end in &mut self.ends {
+            let host = *end - self.apex.len();
+            self.rendered.copy_within(from..host, to);
+            to += host - from;
+            (from, *end) = (*end, to);
+        }
+        self.rendered.truncate(to);
+        self.apex_follows = true;
     }
 
     /// Renders a name. `heads`: octets of record heads before it.

@@ -6,7 +6,6 @@ use crate::block::{DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::{Contents, Flags, NodeRef};
 use crate::delta::OWN_NUMBERS;
 use crate::index::Hash;
-use crate::lookup::key_prefix;
 use crate::pack::{NSEC_ROW_OCTETS, ZoneRow};
 use crate::section;
 use crate::shape::{self, ROW_OCTETS, Row};
@@ -112,7 +111,7 @@ impl<'c> ZoneBuild<'c> {
             self.hash(pack, apex, node);
             self.name(pack, node);
         }
-        pack.end_blocks(self.first_block, self.first_nsec);
+        pack.end_blocks();
         if pack.is_full() {
             self.problem(Problem::PackFull);
         }
@@ -166,13 +165,8 @@ impl<'c> ZoneBuild<'c> {
         shape::encode(flags, self.references.len(), &self.rows, &mut self.encoded);
         debug_assert_eq!(self.encoded.len(), ROW_OCTETS * (1 + self.rows.len()));
         let shape = pack.shapes.number(&self.encoded);
-        pack.enter_name(node.key(), shape, &self.references);
         // A chain of NSEC3 goes before.
-        if is_nsec && self.denial.is_empty() {
-            pack.nsec.extend_from_slice(&key_prefix(node.key()).to_le_bytes());
-            // Its number, once the blocks are known.
-            pack.nsec.extend_from_slice(&self.node_count.to_le_bytes());
-        }
+        pack.enter_name(node.key(), shape, &self.references, is_nsec && self.denial.is_empty());
         self.node_count += 1;
     }
 

@@ -136,11 +136,7 @@ fn is_same_list<'a, 'b>(
 pub(crate) fn is_same_set(one: &RRset<'_>, other: &RRset<'_>) -> bool {
     let is_same_data = || match (one.data(), other.data()) {
         (Data::Inline(one), Data::Inline(other)) => one == other,
-        (Data::Fragment(one), Data::Fragment(other)) => {
-            one.places().eq(other.places())
-                && one.records().eq(other.records())
-                && one.signatures().eq(other.signatures())
-        }
+        (Data::Fragment(one), Data::Fragment(other)) => one.is_same(&other),
         _ => false,
     };
     one.head() == other.head() && is_same_data()

@@ -78,7 +78,9 @@ pub fn records(drafts: &[Draft], apex: &Name) -> Vec<Record> {
         vec![(apex.to_owned(), rtype::SOA, soa), (apex.to_owned(), rtype::NS, b"\x02ns\0".to_vec())];
     for (owner, kind, target) in drafts {
         let owner = name(owner, apex);
-        let target = name(target, if kind % 2 == 0 { apex } else { Name::root() }).octets().to_vec();
+        // Services are on hosts of the zone and elsewhere.
+        let is_below = kind % 2 == 0 || (*kind == 11 && target.len() % 2 == 0);
+        let target = name(target, if is_below { apex } else { Name::root() }).octets().to_vec();
         let (rtype, rdata) = match kind {
             0 | 1 => (rtype::A, vec![192, 0, 2, target.len() as u8]),
             2 => (rtype::AAAA, [&[0x20; 15][..], &[target.len() as u8]].concat()),

@@ -12,7 +12,7 @@ use zone::{Crawl, Data, Denial, Flags, MatchKind, Node, RRset, ZoneView};
 #[derive(Clone, Debug, PartialEq)]
 pub struct SaidOfSet {
     pub head: [u8; 8],
-    /// The address; or whether there are signatures, and rendered octets.
+    /// The address; or whether there are signatures and the apex follows, and rendered octets.
     pub numbers: Vec<u8>,
     pub records: Vec<Vec<u8>>,
     pub signatures: Vec<Vec<u8>>,
@@ -31,7 +31,11 @@ pub fn of_set(set: &RRset<'_>) -> SaidOfSet {
         },
         Data::Fragment(fragment) => SaidOfSet {
             head,
-            numbers: [&[fragment.is_signed().into()][..], &fragment.rendered_octets().to_le_bytes()].concat(),
+            numbers: [
+                &[fragment.is_signed().into(), fragment.apex_follows().into()][..],
+                &fragment.rendered_octets().to_le_bytes(),
+            ]
+            .concat(),
             records: fragment.records().map(<[u8]>::to_vec).collect(),
             signatures: fragment.signatures().map(<[u8]>::to_vec).collect(),
             places: fragment.places().collect(),
