@@ -74,8 +74,12 @@ fn put_with_apex(
     apex: u16,
     with_signatures: bool,
 ) -> Result<(), Stop> {
+    let (mut name, mut lower) = ([0; NAME_OCTETS_MAX], [0; NAME_OCTETS_MAX]);
+    let name = name_at(out.message(), apex, &mut name).ok_or(Stop::Damaged)?.octets();
     // It may stand in the message as a client wrote it, and the answer is kept for others too.
-    let apex = name_at(out.message(), apex, &mut [0; NAME_OCTETS_MAX]).ok_or(Stop::Damaged)?.to_lowercase();
+    let apex = &mut lower[..name.len()];
+    apex.copy_from_slice(name);
+    apex.make_ascii_lowercase();
     let mut records = fragment.records();
     if records.clone().next().is_none() {
         return Err(Stop::Damaged);
@@ -84,7 +88,7 @@ fn put_with_apex(
         if number > 0 {
             write_name(out, owner)?;
         }
-        out.body_of(head, [rdata, apex.octets()])?;
+        out.body_of(head, [rdata, apex])?;
     }
     if with_signatures && fragment.is_signed() {
         for rdata in records.signatures() {

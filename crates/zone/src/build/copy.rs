@@ -160,8 +160,7 @@ impl<'p> Copy<'p> {
         let hash = self.next_key(node, is_first)?;
         self.references(to, node)?;
         let shape = to.shapes.number(node.shape_octets());
-        // In a block of the same bounds.
-        // Rows of section nsec are copied by themselves.
+        // In a block of the same bounds; rows of section nsec are copied by themselves.
         to.block.push(&self.key, shape, &self.references, false);
         to.hashes.push(hash);
         Some(())

@@ -17,7 +17,7 @@ pub(crate) fn is_before(time: u32, other: u32) -> bool {
     (time.wrapping_sub(other) as i32) < 0
 }
 
-/// Whether names of so many more blocks would have numbers that are those of a delta.
+/// Whether names of so many more blocks would have numbers that are those of a delta. Before a zone is entered it is known how many it has at the least.
 pub(super) fn is_full(first_block: u32, blocks: usize) -> bool {
     u64::from(first_block) + blocks as u64 >= u64::from(OWN_NUMBERS) / NAMES_MAX as u64
 }

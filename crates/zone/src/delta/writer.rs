@@ -450,7 +450,7 @@ impl DeltaWriter {
         self.share().clamp(OCTETS_MIN, OCTETS_MAX)
     }
 
-    /// The zone's share of its pack's octets, by names.
+    /// The zone's share of its pack's octets, by blocks of names.
     pub fn share(&self) -> u64 {
         let pack = &self.newest.pack;
         let blocks = pack.section(Section::Directory).len() / DIRECTORY_ROW_OCTETS;
