@@ -12,6 +12,8 @@ const ROWS = 100;
 // Versions that are shown, and RRsets of a page, also of those that have changed since a version.
 const VERSIONS = 50;
 const SETS = 200;
+// From one zone that is asked for in a list to the next, in milliseconds: half of what a session may ask is left for who looks.
+const PACE = 250;
 
 // How zones stand, and what it is called.
 const STATES = [["", "all"], ["served", "served"], ["stale", "older than they should be"], ["absent", "without data"]];
@@ -82,7 +84,7 @@ async function page(state, after) {
   return [choice(state), table("Zones, in no order of their names", ["name", "serial", "data", "DNSSEC", "state"], rows), ...next, ...first];
 }
 
-// Says of each zone that is not as it should be why, one after the other as long as the list is shown: all at once they would be more than a session may ask.
+// Says of each zone that is not as it should be why, one after the other as long as the list is shown.
 async function tellWhy(troubled) {
   for (const [zone, stands] of troubled) {
     if (!stands.isConnected) {
@@ -94,6 +96,7 @@ async function tellWhy(troubled) {
       if (why !== undefined) {
         stands.textContent = `${shown(zone.state)}: ${cell(why)}`;
       }
+      await new Promise((done) => { setTimeout(done, PACE); });
     } catch (refused) {
       if (refused.status !== 404) {
         return;
