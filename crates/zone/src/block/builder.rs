@@ -37,6 +37,8 @@ struct End {
 struct Spared {
     octets: i64,
     names: usize,
+    /// What all names of the last of the blocks begin with, in octets.
+    prefix: usize,
 }
 
 impl Spared {
@@ -91,10 +93,11 @@ impl Builder {
     /// How many names the next block is to have: all that are left may be in it.
     pub fn best(&self) -> usize {
         let mut best: Option<(Spared, usize)> = None;
-        for first in self.spared_from(0) {
+        for first in self.spared_from(0).filter(|first| self.may_end(first)) {
             let more = self.spared_from(first.names).map(|second| Spared {
                 octets: first.octets + second.octets,
                 names: first.names + second.names,
+                ..second
             });
             // Where names are left for a second block it is looked at.
             let both = more.reduce(|one, other| if other.is_better_than(one) { other } else { one });
@@ -104,6 +107,13 @@ impl Builder {
             }
         }
         best.map_or(0, |(_, names)| names)
+    }
+
+    /// Whether it can be best to end the first block so: where the next name shares less than its names do, or less than with the one behind it. Any other
+    /// would spare more octets in this block, or the last of this in the next. Half of the looks at second blocks are so spared.
+    fn may_end(&self, first: &Spared) -> bool {
+        let Some([next, behind]) = self.ends.get(first.names..first.names + 2) else { return true };
+        first.names == NAMES_MAX || next.shared < first.prefix.max(behind.shared)
     }
 
     /// What a block of names from number `begin` on spares: one name, two, and so on.
@@ -116,7 +126,7 @@ impl Builder {
                 if at == 0 { (end.key - from.key).min(PREFIX_OCTETS_MAX) } else { prefix.min(end.shared) };
             // What all share is stored once, and ends of long entries take an octet more each.
             let ends = if octets - prefix * names > usize::from(u8::MAX) { names as i64 } else { 0 };
-            Spared { octets: (prefix * at) as i64 - COST_OCTETS - ends, names }
+            Spared { octets: (prefix * at) as i64 - COST_OCTETS - ends, names, prefix }
         })
     }
 
