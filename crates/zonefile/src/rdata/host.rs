@@ -1,6 +1,8 @@
 //! RDATA of rare shape: host identities (RFC 8005), services of WKS (RFC 1035 3.4.2), the type bitmap of
 //! NXT (RFC 2535 5.2), ATM addresses.
 
+use std::io::Write;
+
 use super::check::Fault as Malformed;
 use super::{bitmap, parse};
 use crate::error::{Cause, Fault};
@@ -111,7 +113,8 @@ pub(crate) fn is_services(field: &[u8]) -> bool {
 pub(crate) fn print_services(field: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(field[0].to_string().as_bytes());
     for port in set_bits(&field[1..]) {
-        out.extend_from_slice(format!(" {port}").as_bytes());
+        // Writing to memory does not fail.
+        let _ = write!(out, " {port}");
     }
 }
 
