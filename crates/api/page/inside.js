@@ -33,6 +33,17 @@ export async function resolver(query) {
   }
 }
 
+// How long clients waited for what had to be found out: within which time half, nine in ten and 99 in a hundred had it.
+function waits(held) {
+  const all = held.waited.reduce((sum, range) => sum + range.answers, 0);
+  const within = (percent) => {
+    let counted = 0;
+    const found = held.waited.find((range) => (counted += range.answers) >= (all * percent) / 100 && range.answers > 0);
+    return `${percent} % ${found === undefined || found.ms === undefined ? "in more than 2 s" : `within ${count(found.ms)} ms`}`;
+  };
+  return all === 0 ? [] : [["waited for", `${count(all)} answers, ${rate(held.waited_ms / all)} ms each: ${[50, 90, 99].map(within).join(", ")}`]];
+}
+
 async function cache() {
   const { told: { status, cache: held } } = await get(`${ROOT}/resolver`);
   const all = held.hits + held.misses;
@@ -42,6 +53,7 @@ async function cache() {
     ["network", status.is_network_out ? "no name server answers" : "name servers answer"],
     ["asked elsewhere", status.asks_elsewhere.length === 0 ? "nothing" : status.asks_elsewhere.map(shown).join(", ")],
     ["from the cache", all === 0 ? "nothing was asked" : `${((100 * held.hits) / all).toFixed(1)} % of ${count(all)}`],
+    ...waits(held),
     ["entries", `${count(held.entries)}, ${octets(held.entry_octets)} of ${octets(held.octets)}`],
     ["left for room", `${count(held.evicted_unread)} that nobody asked for again, ${count(held.evicted)} others`],
   ];

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cache::{
     AnchorLine, CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, RequestLine, ServerLine,
+    Waited,
 };
 pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, LogLine, LogNumbers, Memory, RateLimit, Reloaded,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use crate::wishes::Waiting;
 pub use bounds::*;
 use cache::{Moment, Secret};
-pub use clients::{Comer, Counts, Fate, Gone, LiveCounts, Room, Taken, Who};
+pub use clients::{Comer, Counts, Fate, Gone, LiveCounts, Room, Taken, WAITED_MS, Who};
 use groups::{Groups, NONE};
 use keys::{PREFIXES, ZONES};
 use resolve::Waiter;
@@ -247,7 +247,9 @@ impl<T> Waiters<T> {
 
     /// Says that one that was taken got so many octets. To be called where its fate was [`Fate::Reply`].
     pub fn replied(&mut self, taken: &Taken<T>, octets: usize, now: Moment) {
-        if !taken.is_proved && now.ms_since(taken.since) > HELD_MS_MIN {
+        let waited = now.ms_since(taken.since);
+        self.counts.waited(waited);
+        if !taken.is_proved && waited > HELD_MS_MIN {
             self.prefixes.add_pulse(taken.prefix, octets as u32, now);
         }
     }

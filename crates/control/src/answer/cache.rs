@@ -3,11 +3,13 @@
 use std::io;
 
 use cache::{Entry, Flush, Kind, Moment, Rank, Security, Subject};
+use recursive::waiting::WAITED_MS;
 use wire::iana::{ede, rcode, rtype};
 use wire::rrset::{Rrset, RrsetList};
 use wire::{Name, NameBuf};
 
-use crate::command::{CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, Reply};
+use super::stats::Recursed;
+use crate::command::{CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, Reply, Waited};
 use crate::recursion::Recursion;
 
 /// Carries out a command about the cache.
@@ -80,8 +82,8 @@ pub(crate) fn entries(recursion: &Recursion, name: &Name) -> Vec<CacheEntry> {
 
 pub(crate) fn stats(recursion: &Recursion) -> CacheStats {
     let counts = recursion.cache().counts();
-    let asked =
-        recursion.counts().into_iter().fold(recursive::Counters::default(), |sum, of| sum.sum(of.answers));
+    let Recursed { answers: asked, waited, waited_ms, .. } = Recursed::of(recursion);
+    let ends = WAITED_MS.into_iter().map(Some).chain([None]);
     CacheStats {
         entries: counts.entries,
         entry_octets: counts.octets,
@@ -95,6 +97,8 @@ pub(crate) fn stats(recursion: &Recursion) -> CacheStats {
         evicted_unread: counts.evicted_unread,
         evicted: counts.evicted + counts.evicted_index,
         expired: counts.expired,
+        waited: ends.zip(waited).map(|(ms, answers)| Waited { ms, answers }).collect(),
+        waited_ms,
     }
 }
 

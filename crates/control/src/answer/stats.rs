@@ -5,6 +5,7 @@ use std::iter;
 
 use auth::Asked;
 use net::WorkerCounters;
+use recursive::waiting::WAITED_MS;
 use wire::iana::{rcode, rtype};
 
 use super::status::uptime_seconds;
@@ -69,6 +70,10 @@ pub(crate) struct Recursed {
     pub(crate) done: resolve::Counters,
     /// As [`WAITING`] names them.
     pub(crate) waiting: [u64; 5],
+    /// Answers by how long they were waited for, and milliseconds of all of them.
+    pub(crate) waited: [u64; WAITED_MS.len() + 1],
+    /// See `waited`.
+    pub(crate) waited_ms: u64,
 }
 
 /// What is counted of clients that wait.
@@ -94,13 +99,15 @@ impl Recursed {
                 of.evicted_for_prefix + of.evicted_for_zone + of.evicted_culprits + of.evicted_oldest;
             let numbers = [of.waiting, evicted, of.joined, of.late, of.truncated];
             sum.waiting.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+            sum.waited.iter_mut().zip(of.waited).for_each(|(sum, count)| *sum += count);
+            sum.waited_ms += of.waited_ms;
         }
         sum
     }
 
     /// All that is counted: name, help, count.
     pub(super) fn each(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        let Recursed { answers, done, waiting } = self;
+        let Recursed { answers, done, waiting, .. } = self;
         let waiting = WAITING.into_iter().zip(*waiting).map(|((name, help), count)| (name, help, count));
         answers.each().chain(waiting).chain(done.each())
     }

@@ -54,6 +54,34 @@ pub struct CacheStats {
     pub evicted: u64,
     /// Had expired when their turn came.
     pub expired: u64,
+    /// How long clients waited for what had to be found out: how many got it within how long, the shortest first.
+    pub waited: Vec<Waited>,
+    /// Milliseconds that all of these waited together.
+    pub waited_ms: u64,
+}
+
+/// Answers that were waited for so long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Waited {
+    /// At most, and longer than the range before says; left out: longer than all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+    /// How many.
+    pub answers: u64,
+}
+
+impl CacheStats {
+    /// Milliseconds that so many in a hundred of those answers were waited for at most; `None`: longer than any range says, or there are none.
+    pub fn waited_at_most(&self, percent: f64) -> Option<u64> {
+        let all: u64 = self.waited.iter().map(|range| range.answers).sum();
+        let mut counted = 0;
+        let is_in = |range: &&Waited| {
+            counted += range.answers;
+            range.answers > 0 && counted as f64 >= all as f64 * percent / 100.0
+        };
+        self.waited.iter().find(is_in)?.ms
+    }
 }
 
 /// An entry.

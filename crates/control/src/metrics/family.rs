@@ -11,6 +11,8 @@ pub(crate) enum Kind {
     Counter,
     /// It is what it is now.
     Gauge,
+    /// How many were how much, summed up from the least on, from the start of the server on: one label, `le`, of which `sum` and `count` are what they say.
+    Histogram,
 }
 
 impl Kind {
@@ -19,6 +21,7 @@ impl Kind {
         match self {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
         }
     }
 }
@@ -75,11 +78,21 @@ impl Family {
         UNITS.into_iter().find(|unit| self.name.strip_suffix(unit).is_some_and(|rest| rest.ends_with('_')))
     }
 
-    /// The name of its values.
+    /// The name of its values, of a histogram what these begin with.
     pub(crate) fn sample(&self) -> String {
         match self.kind {
             Kind::Counter => format!("{}_total", self.name),
-            Kind::Gauge => self.name.clone(),
+            Kind::Gauge | Kind::Histogram => self.name.clone(),
+        }
+    }
+
+    /// What follows that name where a value has these labels, and whether they are shown.
+    pub(super) fn suffix(&self, labels: &[&str]) -> (&'static str, bool) {
+        match (self.kind, labels) {
+            (Kind::Histogram, ["sum"]) => ("_sum", false),
+            (Kind::Histogram, ["count"]) => ("_count", false),
+            (Kind::Histogram, _) => ("_bucket", true),
+            _ => ("", true),
         }
     }
 

@@ -40,10 +40,14 @@ impl Exporter {
                     head(&mut text, family, format);
                 }
                 let start = text.len();
+                let (suffix, has_labels) = family.suffix(labels);
                 text.push_str(&sample);
-                add_labels(&mut text, family.labels, labels);
+                text.push_str(suffix);
+                if has_labels {
+                    add_labels(&mut text, family.labels, labels);
+                }
                 let value = match (family.kind, value) {
-                    (Kind::Counter, Value::Count(count)) => {
+                    (Kind::Counter | Kind::Histogram, Value::Count(count)) => {
                         Value::Count(not_less(&mut self.told, &text[start..], count))
                     }
                     (_, value) => value,

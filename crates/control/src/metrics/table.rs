@@ -6,6 +6,7 @@ use std::iter;
 
 use auth::rate::Limited;
 use net::WorkerCounters;
+use recursive::waiting;
 
 use super::family::{Family, Kind, Put, Read, Value};
 use super::readings::Readings;
@@ -78,11 +79,28 @@ pub(crate) fn table() -> Vec<Family> {
             WAITING.iter().map(|(name, help)| (*name, *help, 0)),
             |readings, at| Some(readings.recursed.as_ref()?.waiting[at]),
         ))
+        .chain([waited()])
         .chain(elsewhere("resolver", "resolver", resolve::Counters::default().each(), |readings, at| {
             readings.recursed.as_ref()?.done.each().nth(at).map(number)
         }))
         .chain(observed())
         .collect()
+}
+
+/// How long clients waited whose answers had to be found out.
+fn waited() -> Family {
+    const HELP: &str = "Seconds from a question that was not in the cache to its answer; those that came too late, or were cut for their sum, are counted elsewhere.";
+    family(("zonda_clients_waited_seconds", Kind::Histogram), "resolver", HELP, &["le"], |readings, put| {
+        let Some(recursed) = &readings.recursed else { return };
+        let mut sum = 0;
+        let ends = waiting::WAITED_MS.map(|end| format!("{}", end as f64 / 1000.0));
+        for (end, count) in ends.iter().map(String::as_str).chain(["+Inf"]).zip(recursed.waited) {
+            sum += count;
+            put(&[end], Value::Count(sum));
+        }
+        put(&["sum"], Value::Real(recursed.waited_ms as f64 / 1000.0));
+        put(&["count"], Value::Count(sum));
+    })
 }
 
 /// What is told of queries, and what of that is lost: each sink below its own name.

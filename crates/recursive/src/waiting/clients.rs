@@ -97,4 +97,19 @@ sync::counters! {
     late,
     /// Answers of a pulse that were sent as TC.
     truncated,
+    /// Answers by how long they were waited for, those that took longer than [`WAITED_MS`] says in the last.
+    waited: [WAITED_MS.len() + 1],
+    /// Milliseconds that all of these were waited for.
+    waited_ms,
+}
+
+/// Milliseconds that answers of a range are waited for at most: a network nearby, continents, servers that are lost or slow. Those of cookies or TCP may take longer.
+pub const WAITED_MS: [u64; 9] = [5, 10, 20, 50, 100, 200, 500, 1000, 2000];
+
+impl LiveCounts {
+    /// Counts an answer that was waited for so long.
+    pub(super) fn waited(&self, ms: u64) {
+        self.waited[WAITED_MS.partition_point(|&end| end < ms)].add(1);
+        self.waited_ms.add(ms);
+    }
 }

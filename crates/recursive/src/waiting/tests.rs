@@ -225,7 +225,11 @@ fn pulses() {
         replies
     };
     assert_eq!([fates(false, 1_900), fates(true, 1_900), fates(false, 400)], [55, 100, 100]);
-    assert_eq!(bench.waiters.counts().truncated, 45);
+    let counts = bench.waiters.counts();
+    assert_eq!(counts.truncated, 45);
+    // In 500 ms and in 2 s.
+    assert_eq!(counts.waited, [0, 0, 0, 0, 0, 0, 100, 0, 155, 0]);
+    assert_eq!(counts.waited_ms, 100 * 400 + 155 * 1_900);
 }
 
 #[test]

@@ -35,7 +35,22 @@ pub(super) fn cache_stats_text(stats: &CacheStats) -> String {
     for (what, number, why) in rows {
         text += &format!("{what:<12} {} {why}\n", grouped(number));
     }
-    text
+    text + &waited_text(stats)
+}
+
+/// How long clients waited for what was not in it.
+fn waited_text(stats: &CacheStats) -> String {
+    let answers: u64 = stats.waited.iter().map(|range| range.answers).sum();
+    if answers == 0 {
+        return String::new();
+    }
+    let within = |percent: f64| match stats.waited_at_most(percent) {
+        Some(ms) => format!("{percent} % within {} ms", grouped(ms)),
+        None => format!("{percent} % in more than 2 s"),
+    };
+    let mean = stats.waited_ms as f64 / answers as f64;
+    let [half, nine, most] = [50.0, 90.0, 99.0].map(within);
+    format!("waited for   {} answers, {mean:.1} ms each: {half}, {nine}, {most}\n", grouped(answers))
 }
 
 pub(super) fn cache_entry_text(entry: &CacheEntry) -> String {
