@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need and this machine lacks, from Debian's packages: the servers, their tools and the load generator
-# that Zonda and its own are compared with, their clients, faketime to run these at another time, valgrind and objdump to count what servers execute, tshark to count the messages of captures, a C++ compiler for the fuzzing
+# that Zonda and its own are compared with, their clients, faketime to run these at another time, valgrind and objdump to count what servers execute, strace to have a disk hang, tshark to count the messages of captures, a C++ compiler for the fuzzing
 # engine, certificates of tests, Prometheus as the reader of numbers, sqlite3 as one who writes stores by SQL, PostgreSQL for stores in a server, PowerDNS's tables and what makes and serves them, what reads dnstap, manual pages, completions and units, what makes a package, clients of the API, a browser without a window (100 MB, and 300 MB once unpacked). Asks for rights with sudo where it is not root. Starts no service.
 # octoDNS, which Debian has not, comes from PyPI: versions and hashes are in tests/operator/api/clients/octodns.txt, and it stays beside what is built until that file or Python is another.
 # tests/setup.sh --peers unstable [FOLDER]: unpacks the newest servers beside the installed ones, and installs nothing.
@@ -21,7 +21,7 @@ cd "$(dirname "$0")/.."
 # program:package, or file:package where no program tells whether it is there
 needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bind9-dnsutils nsupdate:bind9-dnsutils dnstap-read:bind9-dnsutils fstrm_capture:fstrm-bin nsd:nsd knotd:knot
     kzonecheck:knot-dnssecutils knsupdate:knot-dnsutils kdig:knot-dnsutils kea-dhcp-ddns:kea-dhcp-ddns-server unbound:unbound pdns_server:pdns-server pdns_server:pdns-backend-bind
-    dnsperf:dnsperf faketime:faketime valgrind:valgrind objdump:binutils
+    dnsperf:dnsperf faketime:faketime valgrind:valgrind objdump:binutils strace:strace
     tshark:tshark ip:iproute2 g++:g++ openssl:openssl man:man-db zsh:zsh fish:fish systemd-analyze:systemd
     dpkg-shlibdeps:dpkg-dev update-ca-certificates:ca-certificates prometheus:prometheus promtool:prometheus sqlite3:sqlite3 initdb:postgresql
     curl:curl lego:lego chromium-headless-shell:chromium-headless-shell

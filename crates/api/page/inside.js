@@ -85,13 +85,29 @@ function catalog(one) {
   ]), ...problems(one.clashes)];
 }
 
+// The log of changes: whether it takes them, and how long a disk takes for that.
+function log(one) {
+  const micros = (value) => `${rate(value / 1000)} ms`;
+  const known = one.groups > 0 ? [["groups", "writes", count], ["records", "records", count], ["octets", "octets", octets], ["write_us", "a write takes", micros], ["write_us_max", "the longest took", micros]] : [];
+  const files = one.segments_max > 0 ? [["files", `${count(one.segments)} of ${count(one.segments_max)}`]] : [];
+  const waits = one.writing_seconds > 0 ? [["waits for the disk", `${count(one.writing_seconds)} s`]] : [];
+  return [make("h2", {}, "Log of changes"), ...problems(one.problem === undefined ? [] : [one.problem]),
+    pairs([["state", shown(one.state)], ["changes that wait", count(one.waiting)], ...waits, ...files]), ...(known.length === 0 ? [] : [facts(one, known)])];
+}
+
+function audit(one) {
+  return [make("h2", {}, "Audit of the API"), ...(one === null ? [make("p", { class: "quiet" }, "There is none: [api] audit of the settings names no file.")] : [facts(one, [
+    ["output", "where", cell], ["written", "lines written", count], ["lost", "lines lost", count], ["waiting_octets", "waits to be written", octets], ["failed", "could not be written", (times) => `${count(times)} times`],
+  ])])];
+}
+
 // Logs, stores and catalogs, and what becomes of what is told of queries.
 export async function journals() {
   const { told } = await get(`${ROOT}/journals`);
   const size = (one) => (one.name.endsWith("-octets") ? octets(one.count) : count(one.count));
   const counts = (list) => list.map((one) => [shown(one.name), size(one), shown(one.help)]);
   const columns = ["name", "count", "what it is"];
-  return ["Journals", ...told.stores.flatMap(store), ...told.catalogs.flatMap(catalog),
+  return ["Journals", ...log(told.log), ...audit(told.audit), ...told.stores.flatMap(store), ...told.catalogs.flatMap(catalog),
     make("h2", {}, "Counts"), table("Of transfers, history and changes", columns, counts(told.counts)),
     ...(told.observed.length === 0 ? [make("p", { class: "quiet" }, "Neither dnstap nor a query log was told anything.")] : [table("Of dnstap and the query log", columns, counts(told.observed))])];
 }

@@ -65,6 +65,7 @@ use crate::controller::Controller;
 use crate::http::{Listening, hand, open};
 use crate::made::MadeZone;
 use crate::settings::Settings;
+use audit::Watched;
 use certificate::Shown;
 use counts::Counts;
 use inbox::{Event, Inbox};
@@ -107,6 +108,8 @@ pub(crate) struct Api {
     seed: RandomState,
     /// What came of asks.
     counts: Arc<Counts>,
+    /// Where lines of who changed what go, if they do.
+    audited: OnceLock<Watched>,
 }
 
 /// The listeners that settings ask for, and what the process is told at its start.
@@ -151,6 +154,7 @@ impl Api {
             thread: Mutex::named("thread of the API", None),
             seed: RandomState::new(),
             counts: Arc::default(),
+            audited: OnceLock::new(),
         }
     }
 

@@ -16,8 +16,8 @@ pub use self::cache::{
     Waited,
 };
 pub use self::server::{
-    Count, Expiry, LimitedAccount, Locks, LogLevel, LogLine, LogNumbers, Memory, RateLimit, Reloaded,
-    ResolverStatus, Stats, Status, Switch, Upgraded,
+    AuditLine, ChangesLog, Count, Expiry, LimitedAccount, Locks, LogLevel, LogLine, LogNumbers, Memory,
+    RateLimit, Reloaded, ResolverStatus, Stats, Status, Switch, Upgraded,
 };
 pub use self::top::{Frequent, FrequentEntry, Percentile, TimeRange, Took, Top, TopAsked, WorkerCounts};
 pub use self::transfers::{NoticeLine, PrimaryLine, TransferIn, TransferLine, TransfersIn, TransfersOut};

@@ -105,6 +105,27 @@ impl Sink {
     pub fn queued_octets(&self) -> usize {
         self.shared.queued()
     }
+
+    /// Both, for others.
+    pub fn watch(&self) -> Watch {
+        Watch(Arc::clone(&self.shared))
+    }
+}
+
+/// What a sink counts, for others than whoever has it.
+#[derive(Clone)]
+pub struct Watch(Arc<Shared>);
+
+impl Watch {
+    /// What was counted.
+    pub fn counts(&self) -> Counts {
+        self.0.counts.read()
+    }
+
+    /// Octets that wait now.
+    pub fn queued_octets(&self) -> usize {
+        self.0.queued()
+    }
 }
 
 /// Whether it is open.

@@ -25,7 +25,7 @@ impl Fixture<'_> {
     }
 
     /// How the server is.
-    fn now(&self) -> Value {
+    pub(super) fn now(&self) -> Value {
         self.beyond("now", &self.bed.observer).json()
     }
 

@@ -93,6 +93,7 @@ fn problems(status: &Status, controller: &Controller) -> Vec<String> {
         .chain(packs)
         .chain(controller.catalog_problems())
         .chain(controller.store_problems())
+        .chain(controller.dynamic.log_problem())
         .chain(controller.made.problems())
         .chain(controller.api.problem())
         .chain(controller.api.revoked().1)

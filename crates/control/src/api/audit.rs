@@ -14,13 +14,15 @@ use std::time::{Duration, Instant};
 
 use api::frame::{Act, Ask, Asked, What};
 use api::path::id;
-use observe::{FileBounds, Filler, Output, Sink, sink};
+use observe::sink::{self, Watch};
+use observe::{FileBounds, Filler, Output, Sink};
 use serde_json::{Value, json};
 use wire::Name;
 use wire::iana::rtype;
 use zone::check::Timestamp;
 
 use super::{Key, Keys};
+use crate::command::AuditLine;
 use crate::expiry::now;
 use crate::settings::Settings;
 use crate::text::count;
@@ -70,7 +72,27 @@ struct Refusals {
     count: u32,
 }
 
+/// What becomes of its lines, as others see it.
+pub(super) struct Watched {
+    output: String,
+    watch: Watch,
+}
+
+impl Watched {
+    pub(super) fn line(&self) -> AuditLine {
+        let counts = self.watch.counts();
+        AuditLine {
+            output: self.output.clone(),
+            written: counts.written,
+            lost: counts.dropped_at_queue + counts.dropped_at_sink,
+            waiting_octets: self.watch.queued_octets() as u64,
+            failed: counts.failed,
+        }
+    }
+}
+
 struct Open {
+    output: String,
     filler: Filler,
     sink: Sink,
     refusals: HashMap<String, Refusals>,
@@ -177,6 +199,7 @@ impl Audit {
         };
         let terms = sink::Terms { name: "api-audit", output, queue_octets: QUEUE_OCTETS, bounds: BOUNDS };
         let open = Sink::of_lines(&terms).map(|(sink, filler)| Open {
+            output: terms.output.to_string(),
             filler,
             sink,
             refusals: HashMap::new(),
@@ -186,6 +209,12 @@ impl Audit {
             tracing::error!(%error, "[api] audit: cannot start a thread: {error}");
         }
         Audit(RefCell::new(open.ok()))
+    }
+
+    /// For others. `None`: there is none.
+    pub(super) fn watched(&self) -> Option<Watched> {
+        let open = self.0.borrow();
+        open.as_ref().map(|open| Watched { output: open.output.clone(), watch: open.sink.watch() })
     }
 
     /// What is to be told of an ask. `None`: nothing.

@@ -6,11 +6,13 @@ use api::frame::{Item, Piece, Run};
 use serde::Serialize;
 use wire::{Name, NameBuf};
 
+use super::audit::Watched;
 use super::reading::frame;
 use super::words::NO_ZONE;
 use crate::answer::{asked, cache_entries, cache_stats, of_threads, servers_of, zone_line};
 use crate::command::{
-    CacheEntry, CacheStats, CatalogLine, Count, ResolverStatus, ServerLine, StoreLine, ZoneLine,
+    AuditLine, CacheEntry, CacheStats, CatalogLine, ChangesLog, Count, ResolverStatus, ServerLine, StoreLine,
+    ZoneLine,
 };
 use crate::controller::Controller;
 use crate::locks;
@@ -43,6 +45,9 @@ pub(super) enum View {
 
 #[derive(Serialize)]
 struct Journals {
+    log: ChangesLog,
+    /// `None`: the API has none.
+    audit: Option<AuditLine>,
     counts: Vec<Count>,
     /// Of what is told of queries: nothing while nothing is.
     observed: Vec<Count>,
@@ -71,6 +76,8 @@ impl Controller {
             View::Asked => json(&asked(self).map_err(|_| (503, "queries cannot be looked at now"))?),
             View::Locks => json(&locks::command(self, None, false)),
             View::Journals => json(&Journals {
+                log: self.dynamic.changes_log(),
+                audit: self.api.audited.get().map(Watched::line),
                 counts: of_threads(self).collect(),
                 observed: of_sinks(self.observing.counts()),
                 stores: self.store_lines(None),

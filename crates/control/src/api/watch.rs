@@ -101,6 +101,7 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> io::Result<()> {
         let change = controller.change();
         (Audit::of(&change.settings), Sessions::of(&change.settings))
     };
+    audit.watched().into_iter().for_each(|watched| drop(api.audited.set(watched)));
     let counts = Arc::clone(&api.counts);
     let around = Around { owner, inbox, looks, audit, works, searches, nows, counts, sessions, start };
     api.note_keys(controller.folder(), &controller.change().settings);

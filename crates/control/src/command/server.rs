@@ -169,6 +169,51 @@ pub struct Count {
     pub help: String,
 }
 
+/// The log of changes: what zones that are updated have until it is in their packs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChangesLog {
+    /// `ready`; `not begun`: nothing has changed since the start; `held`: another server may be about to take over; `refuses changes`.
+    pub state: String,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Changes that wait for it.
+    pub waiting: u64,
+    /// Seconds that it has waited for the disk, if it does now.
+    pub writing_seconds: u64,
+    /// Its files.
+    pub segments: u64,
+    /// How many there may be.
+    pub segments_max: u64,
+    /// Groups written since it was begun: those that one sync is for.
+    pub groups: u64,
+    /// Versions in them, and other records.
+    pub records: u64,
+    /// Octets of these.
+    pub octets: u64,
+    /// Microseconds that a group took to be on the disk, the mean.
+    pub write_us: u64,
+    /// The longest.
+    pub write_us_max: u64,
+}
+
+/// The audit of the HTTP API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuditLine {
+    /// Where it is.
+    pub output: String,
+    /// Lines written since the start.
+    pub written: u64,
+    /// Lines that were lost, as they found no room.
+    pub lost: u64,
+    /// Octets that wait to be written.
+    pub waiting_octets: u64,
+    /// Times that it could not be written to.
+    pub failed: u64,
+}
+
 /// Memory of the process, in octets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {

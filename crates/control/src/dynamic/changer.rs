@@ -123,6 +123,7 @@ impl Changer {
         let started = Instant::now();
         loop {
             self.hold();
+            self.tell_log();
             let now = Instant::now();
             let is_busy = self.has_waiting()
                 || !self.gone.is_empty()
@@ -143,7 +144,9 @@ impl Changer {
             if let Log::Open(open) = &self.log
                 && is_busy
             {
+                let writing = self.controller.dynamic.outline.writing();
                 open.committer.tick(started.elapsed());
+                drop(writing);
                 self.look_at_events();
             }
         }

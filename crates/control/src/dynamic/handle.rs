@@ -13,6 +13,7 @@ use super::alter::{Alter, Stored};
 use super::changer::{Changer, wall};
 use super::edit::EditJob;
 use super::incoming::{Incoming, Told};
+use super::outline::Outline;
 use super::queue::Queue;
 use super::renewal::Rules;
 use super::update::{Said, Update};
@@ -31,6 +32,8 @@ pub(crate) struct Dynamic {
     /// Whether the log is begun, for others.
     pub(super) is_open: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// How the log is.
+    pub(super) outline: Outline,
     /// Zones of which the start took images.
     pub(super) from_images: AtomicUsize,
     /// Zones that the changer has, and octets of what has changed in them; zones that came to rest.
@@ -64,6 +67,7 @@ impl Dynamic {
             is_held,
             is_open,
             thread,
+            outline: Outline::new(),
             from_images,
             changed,
             changed_octets,

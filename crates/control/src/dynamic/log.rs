@@ -9,6 +9,7 @@ use journal::{Committer, Recovery};
 use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::group::{Events, Payload};
+use super::outline::problem;
 use super::update::Said;
 use crate::repeated::REPEAT_PAUSE;
 
@@ -129,19 +130,12 @@ impl Changer {
             return;
         }
         self.said = Some(Instant::now());
-        match &condition {
-            Condition::Ready => tracing::info!("the log of changes can be written again; zones are updated"),
-            Condition::Undecided(error) | Condition::Full(Some(error)) => {
-                tracing::error!(
-                    error,
-                    "the log of changes cannot be written: {error}; updates get SERVFAIL, zones are served as they were"
-                );
+        match (&condition, problem(&condition)) {
+            (_, None) => tracing::info!("the log of changes can be written again; zones are updated"),
+            (Condition::Undecided(error) | Condition::Full(Some(error)), Some(problem)) => {
+                tracing::error!(error, "{problem}");
             }
-            Condition::Full(None) => {
-                tracing::error!(
-                    "the log of changes is full; updates get SERVFAIL, zones are served as they were"
-                );
-            }
+            (_, Some(problem)) => tracing::error!("{problem}"),
         }
         self.condition = condition;
     }

@@ -10,7 +10,7 @@
 //! * [`history`]: versions kept for IXFR, beside all that; [`condensed`]: many as one. [`renewal`]: deltas made anew, copied or [`merge`]d, in steps ([`taking`]); [`resting`]: zones that have none any more; [`bounds`]: what they may have.
 //! * [`proving`]: signatures that updates bring to signed zones, and [`prover`], the thread that looks at them.
 //! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them, by the record that made the state ([`origin`]); [`imaged`]: looked at by people.
-//! * [`alter`]: what the HTTP API has changed, in one zone or in several at once; [`repeats`]: what of that may be asked for again. [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`], on several threads ([`shares`]): at a start.
+//! * [`alter`]: what the HTTP API has changed, in one zone or in several at once; [`repeats`]: what of that may be asked for again. [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`outline`]: how it is, for others; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`], on several threads ([`shares`]): at a start.
 
 mod alter;
 mod base;
@@ -32,6 +32,7 @@ mod log;
 mod merge;
 mod once;
 mod origin;
+mod outline;
 mod prover;
 mod proving;
 mod queue;

@@ -20,7 +20,9 @@ impl Changer {
     /// Has all that waits for the disk be written, and goes on with what came of it.
     pub(super) fn commit(&mut self) {
         let Log::Open(open) = &self.log else { return };
+        let writing = self.controller.dynamic.outline.writing();
         open.committer.run();
+        drop(writing);
         self.last = Some(Instant::now());
         self.look_at_events();
     }
