@@ -48,7 +48,6 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__w
 # Lints, and all tests but the long ones: units, properties, scenarios, conformance, hostile input, comparison with the other servers.
 unit:
 	ZONDA="$(ZONDA)" CARGO="$(CARGO)" $(STRICT) $(LINTED) tests/run
-	$(LINTED) $(CARGO) test --workspace --doc
 
 # Those that take long and seldom find anything: all fault models, fits, self-checks of all recipes. They are ignored tests of
 # modules called `long`; of each kind a quick one is in `make test`. They compute for so long that it pays to optimise all crates.
