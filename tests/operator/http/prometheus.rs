@@ -79,8 +79,13 @@ fn it_reads_them() {
 /// Names of all series, from the manual's page as the program makes it.
 fn names() -> HashSet<String> {
     let page = zonda(&["settings", "--metrics"]).assert_fine().output.clone();
-    let name = |line: &str| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name.to_owned());
-    page.lines().filter_map(name).collect()
+    let of_line = |line: &str| {
+        let (name, rest) = line.strip_prefix("| `")?.split_once('`')?;
+        let ends: &[&str] =
+            if rest.starts_with(" | histogram") { &["_bucket", "_sum", "_count"] } else { &[""] };
+        Some(ends.iter().map(|end| format!("{name}{end}")).collect::<Vec<_>>())
+    };
+    page.lines().filter_map(of_line).flatten().collect()
 }
 
 /// What an expression names of this server.
