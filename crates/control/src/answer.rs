@@ -141,8 +141,8 @@ fn carry_out(
         Request::Explain { name, rtype } => {
             return cache::explain((name, rtype), recursion(controller)?, reply);
         }
-        Request::Why { name, rtype, tcp, dnssec } => {
-            let question = question((name, rtype), *tcp, *dnssec)?;
+        Request::Why { name, rtype, tcp, dnssec, from } => {
+            let question = Question { from: *from, ..question((name, rtype), *tcp, *dnssec)? };
             let why = controller.why(&question, |_| true, true);
             let is_well = why.is_well();
             reply(Reply::Why(why))?;
@@ -244,7 +244,7 @@ fn carry_out(
 fn question((name, of): (&str, &str), is_tcp: bool, dnssec_ok: bool) -> Result<Question, String> {
     let rtype = rtype::from_text(of.as_bytes()).filter(|of| *of == rtype::ANY || !rtype::is_meta(*of));
     let rtype = rtype.ok_or_else(|| format!("expected a type of records, found {of:?}"))?;
-    Ok(Question { name: cache::name_of(name)?, rtype, is_tcp, dnssec_ok })
+    Ok(Question { name: cache::name_of(name)?, rtype, is_tcp, dnssec_ok, from: None })
 }
 
 /// All is well where it was heard.

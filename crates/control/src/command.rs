@@ -8,6 +8,7 @@ mod why;
 mod zone;
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -231,6 +232,9 @@ pub enum Request {
         /// Whether it has DO.
         #[serde(default)]
         dnssec: bool,
+        /// Of which client it is said whether it may ask.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<IpAddr>,
     },
     /// The servers that a name is asked of.
     Servers {

@@ -9,12 +9,16 @@
 //!
 //! What no zone here has, and goes to a resolver, [`learned`] says: what its cache has, and whom it would ask.
 //!
-//! Nothing is counted where others see it, charged to a limit, or marked as used, and no worker has anything to do with it. Who may ask is not looked at: access lists, limits of rates
-//! and cookies are of clients, and nobody is one here. At the first name whose zone the asker may not see the steps end, in the same words whether there is a zone or not.
+//! Nothing is counted where others see it, charged to a limit, or marked as used, and no worker has anything to do with it. The response is what clients get who may ask; whether one
+//! at an address may, [`admitted`] says where somebody wants to know. Limits of rates and cookies are not looked at. At the first name whose zone the asker may not see the steps end, in the same words whether there is a zone or not.
 
+mod admitted;
 mod learned;
 mod printed;
+mod verified;
 mod walk;
+
+use std::net::IpAddr;
 
 use auth::access::Access;
 use auth::{Answered, Client, Responder, Server, Style};
@@ -39,6 +43,8 @@ pub(crate) struct Question {
     pub(crate) rtype: u16,
     pub(crate) is_tcp: bool,
     pub(crate) dnssec_ok: bool,
+    /// Whether a client there may ask is said, too.
+    pub(crate) from: Option<IpAddr>,
 }
 
 /// What a resolver has of a name that no zone here has, in steps.
@@ -54,12 +60,7 @@ const STEPS_MAX: usize = 128;
 impl Controller {
     /// The way to the answer of a question, for who may see some zones, and what others ask or not.
     pub(crate) fn why(&self, question: &Question, may_see: impl Fn(&Name) -> bool, may_observe: bool) -> Why {
-        let server = Server {
-            access: Access::default().mirroring(true),
-            cookies: None,
-            demands_cookies: false,
-            ..(*self.identity.current()).clone()
-        };
+        let server = (*self.identity.current()).clone();
         let resolver = |name: &Name| match &self.recursion {
             None => Vec::new(),
             Some(recursion) if may_observe => learned::steps(recursion, name, question.rtype),
@@ -85,12 +86,23 @@ fn why(
     let with_dnssec = if question.dnssec_ok { ", DO" } else { "" };
     let room = if question.is_tcp { String::new() } else { format!(", room for {PAYLOAD_OCTETS} octets") };
     let asked = format!("{} {}", question.name, rtype::Text(question.rtype));
+    let from = question.from.map_or_else(String::new, |from| format!(" from {from}"));
+    let unseen =
+        if question.from.is_some() { "limits" } else { "who may ask is not looked at: access lists, limits" };
+    let are = if question.from.is_some() { " are not looked at" } else { "" };
     let mut steps = vec![
-        step("question", format!("{asked} over {how}{with_dnssec}{room}")),
-        step("question", "who may ask is not looked at: access lists, limits and cookies".to_owned()),
+        step("question", format!("{asked} over {how}{with_dnssec}{room}{from}")),
+        step("question", format!("{unseen} and cookies{are}")),
     ];
     let is_within_zone = server.style.ends_within_zone();
-    let server = Server { style: server.style.and(Style::ANEW), ..server };
+    let own = server.access.clone();
+    let server = Server {
+        access: Access::default().mirroring(true),
+        cookies: None,
+        demands_cookies: false,
+        style: server.style.and(Style::ANEW),
+        ..server
+    };
     let mut responder = Responder::new();
     let mut respond = || respond(&mut responder, view, &server, question);
     let mut first = respond();
@@ -101,7 +113,8 @@ fn why(
         let walked = walk::walk(view, question, (&names, printed.as_ref()), is_within_zone, &may_see);
         let again = respond();
         if again == first && walk::versions(view, &names, question.rtype) == before {
-            return told(steps, walked, printed, (first.1.then_some(resolver), question));
+            steps.extend(admitted::steps(view, &own, question, &names, first.1));
+            return told(view, steps, walked, printed, (first.1.then_some(resolver), question));
         }
         first = again;
     }
@@ -111,6 +124,7 @@ fn why(
 
 /// All that is told of a way that was walked.
 fn told(
+    view: &CatalogView<'_>,
     mut steps: Vec<Step>,
     walked: Walked,
     printed: Option<Printed>,
@@ -129,7 +143,7 @@ fn told(
     }
     if let Some(response) = &printed {
         steps.extend(response.proofs(end, question.dnssec_ok && walked.is_signed));
-        steps.extend(response.signatures(now()));
+        steps.extend(response.signatures(view, now()));
         if response.is_truncated {
             let words = "there is no room for all of it: TC, which has clients ask again over TCP";
             steps.push(step("room", words.to_owned()));

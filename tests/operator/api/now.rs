@@ -297,6 +297,12 @@ fn why_it_is_answered_so() {
         "response   NXDOMAIN, AA RD, ",
     ];
     assert!(is_well && lines.iter().all(|line| said.contains(line)), "{said}");
+    let (said, _) = fixture.told(&["why", "www.a.test", "--from", "2001:db8::7"]);
+    let lines = [
+        "A over UDP, room for 1232 octets from 2001:db8::7",
+        "access     zone a.test., by `query` in [access]: 2001:db8::7 is let in",
+    ];
+    assert!(lines.iter().all(|line| said.contains(line)), "{said}");
     assert!(!fixture.told(&["why", "www.a.test", "AXFR"]).1 && !fixture.told(&["why", "a..b"]).1);
     assert_eq!(www["response"]["answer"], json!(["www.a.test. 60 IN A 192.0.2.2"]), "{www:#}");
     // A zone that is for others is as one that is not there.

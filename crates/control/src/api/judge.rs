@@ -198,7 +198,7 @@ fn task(keys: &Keys, key: &Key, asked: &Asked<'_>) -> Result<Task, No> {
         }
         Asked::View(api::frame::View::Why { name, rtype, is_tcp, dnssec_ok }) => {
             may(Verbs::READ, "read")?;
-            Task::Why(Asking { name: name.to_owned(), rtype, is_tcp, dnssec_ok })
+            Task::Why(Asking { name: name.to_owned(), rtype, is_tcp, dnssec_ok, from: None })
         }
         Asked::View(view) => view_task(view, may)?,
         // They may be called as customers are.
@@ -297,7 +297,7 @@ fn view_task(view: api::frame::View<'_>, may: impl Fn(Verbs, &str) -> Result<(),
         Wanted::Resolver(name) => Task::View(View::Resolver(name.map(wire::Name::to_lowercase))),
         Wanted::Zone(zone) => Task::Stand { zone: zone.to_lowercase(), is_all: false },
         Wanted::Why { name, rtype, is_tcp, dnssec_ok } => {
-            Task::Why(Asking { name: name.to_owned(), rtype, is_tcp, dnssec_ok })
+            Task::Why(Asking { name: name.to_owned(), rtype, is_tcp, dnssec_ok, from: None })
         }
     })
 }

@@ -17,7 +17,7 @@ pub struct Why {
 /// A step of the way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// `question`, `zone`, `walk`, `alias`, `end`, `proof`, `signature`, `room`, `resolver`, `scope` or `fault`.
+    /// `question`, `access`, `zone`, `walk`, `alias`, `end`, `proof`, `signature`, `room`, `resolver`, `scope` or `fault`.
     pub about: Cow<'static, str>,
     /// What was found.
     pub words: String,

@@ -6,7 +6,9 @@ use wire::message::Message;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::Section;
 use wire::{Name, NameBuf};
+use zone::CatalogView;
 
+use super::verified::Verifier;
 use super::walk::End;
 use super::{Question, Step, step};
 use crate::answer::rcode_name;
@@ -136,15 +138,29 @@ impl Printed {
         steps
     }
 
-    /// Until when signatures are good, by a time in seconds since 1970.
-    pub(super) fn signatures(&self, now: u64) -> Vec<Step> {
-        self.records.iter().filter_map(|record| record.signature(now)).collect()
+    /// Until when signatures are good, by a time in seconds since 1970, and whether they are of the keys of their zones. What was cut off is not verified.
+    pub(super) fn signatures(&self, view: &CatalogView<'_>, now: u64) -> Vec<Step> {
+        let mut verifier = Verifier::new(view);
+        let mut words = |record: &Record, covered: u16| {
+            let is_of = |other: &&Record| other.place() == (record.section, &record.owner, covered);
+            let records: Vec<&[u8]> =
+                self.records.iter().filter(is_of).map(|record| &record.rdata[..]).collect();
+            match self.is_truncated {
+                true => "not verified, as it was cut off",
+                false => verifier.words(&record.rdata, &record.owner, &records),
+            }
+        };
+        self.records.iter().filter_map(|record| record.signature(now, &mut words)).collect()
     }
 }
 
 impl Record {
     fn is_answer(&self) -> bool {
         self.section == Section::Answer
+    }
+
+    fn place(&self) -> (Section, &NameBuf, u16) {
+        (self.section, &self.owner, self.rtype)
     }
 
     fn proof(&self) -> Option<Step> {
@@ -163,8 +179,8 @@ impl Record {
         Some(step("proof", words))
     }
 
-    /// RFC 4034 3.1.
-    fn signature(&self, now: u64) -> Option<Step> {
+    /// RFC 4034 3.1. `verified`: what is said of its octets.
+    fn signature(&self, now: u64, verified: &mut dyn FnMut(&Record, u16) -> &'static str) -> Option<Step> {
         if self.rtype != rtype::RRSIG {
             return None;
         }
@@ -183,7 +199,10 @@ impl Record {
             _ => format!("good for another {}", Seconds(expires.unsigned_abs())),
         };
         let (owner, of) = (&self.owner, rtype::Text(covered));
-        let words = format!("RRSIG of {owner} {of} by key {tag} (algorithm {algorithm}) of {signer}: {when}");
+        let octets = verified(self, covered);
+        let words = format!(
+            "RRSIG of {owner} {of} by key {tag} (algorithm {algorithm}) of {signer}: {when}; {octets}"
+        );
         Some(step("signature", words))
     }
 }

@@ -18,7 +18,8 @@ fn catalog() -> zone::Catalog {
 }
 
 fn ask(name: &str, of: u16, may_see: impl Fn(&Name) -> bool) -> Why {
-    let question = Question { name: name.parse().unwrap(), rtype: of, is_tcp: false, dnssec_ok: false };
+    let question =
+        Question { name: name.parse().unwrap(), rtype: of, is_tcp: false, dnssec_ok: false, from: None };
     catalog().reader().with(|view| why(view, Server::default(), &question, may_see, &|_| Vec::new()))
 }
 
@@ -166,15 +167,20 @@ fn what_is_said_fits_what_is_sent() {
     let mut reader = catalog.reader();
     for (name, of) in names.iter().flat_map(|name| types.iter().map(move |of| (*name, *of))) {
         for (is_tcp, dnssec_ok) in [(false, false), (true, true)] {
-            let question = Question { name: name.parse().unwrap(), rtype: of, is_tcp, dnssec_ok };
+            let question = Question { name: name.parse().unwrap(), rtype: of, is_tcp, dnssec_ok, from: None };
             let why = reader.with(|view| why(view, Server::default(), &question, |_| true, &|_| Vec::new()));
             assert!(why.steps.iter().all(|step| step.about != "fault"), "{name} {of}: {why:#?}");
             assert!(why.response.is_some(), "{name} {of}: {why:#?}");
         }
     }
     // It can fail.
-    let question =
-        Question { name: "www.x.".parse().unwrap(), rtype: rtype::A, is_tcp: false, dnssec_ok: false };
+    let question = Question {
+        name: "www.x.".parse().unwrap(),
+        rtype: rtype::A,
+        is_tcp: false,
+        dnssec_ok: false,
+        from: None,
+    };
     let mut responder = Responder::new();
     let octets = reader.with(|view| respond(&mut responder, view, &Server::default(), &question).0);
     let mut printed = Printed::of(&octets).unwrap();
@@ -227,8 +233,13 @@ fn zones_of_others_end_it() {
 fn chains_end_where_answers_do() {
     let style = Style::WITHIN_ZONE;
     let within = |name: &str| {
-        let question =
-            Question { name: name.parse().unwrap(), rtype: rtype::A, is_tcp: false, dnssec_ok: false };
+        let question = Question {
+            name: name.parse().unwrap(),
+            rtype: rtype::A,
+            is_tcp: false,
+            dnssec_ok: false,
+            from: None,
+        };
         let server = Server { style, ..Server::default() };
         catalog().reader().with(|view| why(view, server, &question, |_| true, &|_| Vec::new()))
     };
@@ -248,7 +259,13 @@ fn chains_end_where_answers_do() {
     let text = format!("@ 300 SOA ns host 7 2 3 4 60\n@ 300 NS ns\n{names}");
     let catalog = inspect::catalog(&[("x.", &text)]).unwrap();
     let name = format!("{}0.x.", "c".repeat(60));
-    let question = Question { name: name.parse().unwrap(), rtype: rtype::A, is_tcp: false, dnssec_ok: false };
+    let question = Question {
+        name: name.parse().unwrap(),
+        rtype: rtype::A,
+        is_tcp: false,
+        dnssec_ok: false,
+        from: None,
+    };
     let server = Server { udp_payload_octets: 512, ..Server::default() };
     let why = catalog.reader().with(|view| why(view, server, &question, |_| true, &|_| Vec::new()));
     assert!(why.is_well() && why.steps.iter().any(|step| step.about == "room"), "{why:#?}");
@@ -269,11 +286,81 @@ fn signatures_and_proofs() {
         let length = (rdata.len() as u16).to_be_bytes();
         let octets = [&[0, 0, 0x84, 0, 0, 0, 0, 1, 0, 0, 0, 0][..], &record, &length, &rdata].concat();
         let printed = Printed::of(&octets).unwrap();
-        printed.signatures(1_000_000)[0].words.clone()
+        let words = catalog().reader().with(|view| printed.signatures(view, 1_000_000)[0].words.clone());
+        assert!(words.ends_with("; over records that are not there"), "{words}");
+        words
     };
     let key = "RRSIG of a.x. A by key 4711 (algorithm 13) of x.: ";
     assert!(words(1_000_060, 999_000).starts_with(&format!("{key}good for another ")));
     assert!(words(999_990, 999_000).starts_with(&format!("{key}expired ")));
     assert!(words(1_000_060, 1_000_010).starts_with(&format!("{key}not good for another ")));
     assert_eq!(Printed::of(&[0; 5]), None);
+}
+
+/// Whether a client may ask is said of each zone that the answer is from, and changes nothing else.
+#[test]
+fn who_is_let_in() {
+    use auth::access::{List, ListSource, Prefix, Rule};
+    let network = ListSource {
+        prefixes: vec![(Prefix::new("10.0.0.0".parse().unwrap(), 8).unwrap(), false)],
+        ..ListSource::default()
+    };
+    let proved = ListSource { must_be_proved: true, ..ListSource::default() };
+    let access = |lists: Vec<ListSource>, numbers: &[u16]| {
+        let lists = lists.iter().map(|list| List::new(list).unwrap()).collect();
+        let rules = [Rule::Lists(numbers.into()), Rule::Nobody, Rule::Nobody, Rule::Nobody, Rule::Nobody];
+        Access::new(lists, rules, Vec::new()).unwrap()
+    };
+    let said = |access: Access, name: &str, from: Option<&str>, is_tcp: bool| {
+        let from = from.map(|from| from.parse().unwrap());
+        let question =
+            Question { name: name.parse().unwrap(), rtype: rtype::A, is_tcp, dnssec_ok: false, from };
+        let server = Server { access, ..Server::default() };
+        let why = catalog().reader().with(|view| why(view, server, &question, |_| true, &|_| Vec::new()));
+        let steps = why.steps.iter().filter(|step| step.about == "access");
+        (steps.map(|step| step.words.clone()).collect::<Vec<_>>(), why.response.unwrap().status)
+    };
+    let inside = || access(vec![network.clone()], &[0]);
+    let of = |name: &str, from| said(inside(), name, Some(from), false);
+    let line = |zone: &str, client: &str| format!("zone {zone}, by `query` in [access]: {client}");
+    let well = |lines: &[String]| (lines.to_vec(), "NOERROR".to_owned());
+    assert_eq!(of("www.x.", "10.1.1.1"), well(&[line("x.", "10.1.1.1 is let in")]));
+    let out = "192.0.2.1 is not let in: REFUSED (extended error 18)";
+    // A mapped address is as good as the address.
+    assert_eq!(of("far.x.", "192.0.2.1"), well(&[line("x.", out), line("other.", out)]));
+    assert_eq!(of("www.x.", "::ffff:10.1.1.1").0, [line("x.", "::ffff:10.1.1.1 is let in")]);
+    assert_eq!(said(inside(), "www.x.", None, false), well(&[]));
+    let proving = || access(vec![proved.clone()], &[0]);
+    let (words, _) = said(proving(), "www.x.", Some("10.1.1.1"), false);
+    assert!(words[0].ends_with("BADCOOKIE where it sends a cookie"), "{words:?}");
+    assert_eq!(said(proving(), "www.x.", Some("10.1.1.1"), true).0, [line("x.", "10.1.1.1 is let in")]);
+    let (words, code) = of("www.nowhere.", "192.0.2.1");
+    assert_eq!((words, &*code), (vec![format!("no zone, by `query` in [access]: {out}")], "REFUSED"));
+}
+
+/// Signatures of the root zone are of its keys; over what somebody has changed they are wrong.
+#[test]
+fn signatures_are_verified() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/root.zone")).unwrap();
+    let said = |text: &str, name: &str, of: u16| {
+        let catalog = inspect::catalog(&[(".", text)]).unwrap();
+        let question =
+            Question { name: name.parse().unwrap(), rtype: of, is_tcp: true, dnssec_ok: true, from: None };
+        let none = |_: &Name| Vec::new();
+        let why = catalog.reader().with(|view| why(view, Server::default(), &question, |_| true, &none));
+        let steps = why.steps.into_iter().filter(|step| step.about == "signature");
+        steps.map(|step| step.words).collect::<Vec<_>>()
+    };
+    let well = said(&text, "none.of.that.", rtype::A);
+    assert!(well.len() > 2 && well.iter().all(|words| words.ends_with("; verified")), "{well:#?}");
+    let keys = said(&text, ".", rtype::DNSKEY);
+    assert!(
+        keys.iter().any(|words| words.contains("DNSKEY")) && keys[0].ends_with("; verified"),
+        "{keys:#?}"
+    );
+    let soa = text.lines().find(|line| line.contains("\tSOA\t") || line.contains(" SOA ")).unwrap();
+    let serial = soa.split_whitespace().find(|word| word.len() == 10 && word.starts_with("20")).unwrap();
+    let changed = text.replace(soa, &soa.replace(serial, "2020010100"));
+    let wrong = said(&changed, ".", rtype::SOA);
+    assert!(wrong[0].ends_with("; wrong: validators say bogus"), "{wrong:#?}");
 }

@@ -49,7 +49,7 @@ enum Next {
 }
 
 /// The zone to look in, as answers have it: the nearest, but for DS at an apex the one above (RFC 4035 3.1.4.1), and none that is a copy for a resolver.
-fn nearest<'c>(view: &CatalogView<'c>, name: &Name, of: u16) -> Option<Hit<'c>> {
+pub(super) fn nearest<'c>(view: &CatalogView<'c>, name: &Name, of: u16) -> Option<Hit<'c>> {
     let (key, labels) = (SortKey::of(name), name.label_count());
     let mut hit = view.find(&key, usize::MAX);
     if of == rtype::DS && labels > 0 && usize::from(hit.found.labels) == labels {
@@ -332,7 +332,7 @@ fn types(node: &Node<'_>) -> String {
 }
 
 /// The last labels of a name.
-fn ancestor(name: &Name, labels: usize) -> NameBuf {
+pub(super) fn ancestor(name: &Name, labels: usize) -> NameBuf {
     let mut at = name;
     while at.label_count() > labels {
         let Some(parent) = at.parent() else { break };

@@ -1,5 +1,6 @@
 //! The commands of `zonda ctl`, and what each asks of the server.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -142,6 +143,9 @@ pub(super) enum Command {
         /// With DO, as resolvers that validate ask
         #[arg(long)]
         dnssec: bool,
+        /// Say too whether access lists let a client at this address ask, unsigned
+        #[arg(long, value_name = "ADDRESS")]
+        from: Option<IpAddr>,
     },
     /// The servers that the resolver asks about a name, and how they do
     Servers {
@@ -362,8 +366,8 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
         Command::Anchors => Request::Anchors,
         Command::Requests => Request::Requests,
         Command::Explain { name, rtype } => Request::Explain { name: name.clone(), rtype: rtype.clone() },
-        Command::Why { name, rtype, tcp, dnssec } => {
-            Request::Why { name: name.clone(), rtype: rtype.clone(), tcp: *tcp, dnssec: *dnssec }
+        Command::Why { name, rtype, tcp, dnssec, from } => {
+            Request::Why { name: name.clone(), rtype: rtype.clone(), tcp: *tcp, dnssec: *dnssec, from: *from }
         }
         Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {
