@@ -7,6 +7,7 @@ mod clients;
 mod crowd;
 mod described;
 mod explain;
+mod generated;
 mod hanging;
 mod history;
 mod hostile;

@@ -21,7 +21,7 @@ const HEADS_OF_ALL: [&str; 2] = ["x-content-type-options", "x-zonda-page"];
 const WITHOUT_BODY: [u16; 2] = [400, 431];
 
 /// What a reference stands for; anything else stands for itself.
-fn resolved(value: &'static Value) -> &'static Value {
+pub fn resolved(value: &'static Value) -> &'static Value {
     match value.get("$ref").and_then(Value::as_str) {
         Some(path) => DESCRIPTION.pointer(path.trim_start_matches('#')).unwrap_or_else(|| panic!("{path}")),
         None => value,
@@ -61,6 +61,33 @@ pub fn listed() -> Vec<(&'static str, &'static str, u16)> {
             let statuses = responses.into_iter().flatten().filter_map(|(status, _)| status.parse().ok());
             all.extend(statuses.map(|status| (path.as_str(), method.as_str(), status)));
         }
+    }
+    all
+}
+
+/// What can be asked for.
+pub struct Operation {
+    pub path: &'static str,
+    /// In lower case.
+    pub method: &'static str,
+    pub parameters: Vec<&'static Value>,
+    /// The schema of its body, if it has one.
+    pub body: Option<&'static Value>,
+}
+
+/// All that can be asked for.
+pub fn operations() -> Vec<Operation> {
+    let mut all = Vec::new();
+    for (path, item) in DESCRIPTION["paths"].as_object().expect("paths") {
+        let listed =
+            |value: &'static Value| value["parameters"].as_array().into_iter().flatten().map(resolved);
+        let methods = item.as_object().expect("an item").iter().filter(|(method, _)| *method != "parameters");
+        all.extend(methods.map(|(method, operation)| Operation {
+            path,
+            method,
+            parameters: listed(item).chain(listed(operation)).collect(),
+            body: operation.pointer("/requestBody/content/application~1json/schema"),
+        }));
     }
     all
 }
