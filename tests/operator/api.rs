@@ -361,6 +361,26 @@ fn who_may_read_what() {
     assert_eq!([status("/zones", acme), status("/zones", reader)], [401, 200]);
 }
 
+/// A key is one only where it comes from its networks; from elsewhere it is as one that nobody knows.
+#[test]
+fn a_key_of_some_networks() {
+    let mut bed = Bed::new();
+    let (hash, secret) = new_key("roaming");
+    bed.keys += &format!(
+        "\n[[api-key]]\nname = \"roaming\"\nhash = {hash}\nzones = \"*.test.\"\nfrom = [\"192.0.2.0/24\", \"2001:db8::/32\"]\n"
+    );
+    let fixture = bed.start();
+    let ask = |key: &str| fixture.get("/zones", key);
+    let (away, stranger) = (ask(&secret), ask("wrong"));
+    assert_eq!((away.status, &away.text), (401, &stranger.text));
+    let settings = fixture.server.path("zonda.toml");
+    let text = fs::read_to_string(&settings).expect("the settings");
+    fs::write(&settings, text.replace("192.0.2.0/24", "127.0.0.0/8")).expect("the settings");
+    assert!(ctl(&fixture.server, &["reconfigure"]).status.success());
+    await_that("an answer", || ask(&secret).status == 200);
+    assert_eq!(ask(&bed.reader).status, 200, "others come from anywhere");
+}
+
 #[test]
 fn changes_are_served_and_survive() {
     let bed = Bed::new();

@@ -309,6 +309,50 @@ fn an_upgrade_goes_on() {
     assert!(ctl(&fixture.server, &["stop"]).status.success());
 }
 
+/// Who shows no certificate of the operator's authority is not spoken to, whatever key he has; the authority can be another one while the server runs.
+#[test]
+fn clients_show_certificates() {
+    let (authority, clients, others) = (Authority::new(), Authority::new(), Authority::new());
+    [&clients, &others].iter().for_each(|of| of.issue("client", P256));
+    let mut bed = bed(&authority);
+    let trusted = authority.path("clients.pem");
+    let trust = |of: &Authority| fs::copy(of.path("ca.pem"), &trusted).expect("a file");
+    trust(&clients);
+    bed.keys = format!("client-ca = {trusted:?}\n{}", bed.keys);
+    let fixture = bed.start();
+    let path = format!("{SERVER}/zones/a.test.");
+    let shown = |of: &Authority| ["api.pem", "api.key"].map(|name| of.path(name).display().to_string());
+    let ask = |of: Option<&Authority>, more: &[&str], key: &str| {
+        let [certificate, own] = of.map(shown).unwrap_or_default();
+        let mut words = vec!["--cert", &*certificate, "--key", &*own];
+        words.truncate(if of.is_some() { 4 } else { 0 });
+        status(&authority, fixture.at, key, &[&words, more].concat(), &path)
+    };
+    for version in ["1.2", "1.3"] {
+        let more = ["--tls-max", version];
+        assert_eq!(ask(Some(&clients), &more, &bed.acme), 200, "{version}");
+        assert_eq!(ask(None, &more, &bed.acme), 0, "{version}");
+        assert_eq!(ask(Some(&others), &more, &bed.acme), 0, "{version}");
+        assert_eq!(ask(Some(&clients), &more, "wrong"), 401, "a certificate is no key");
+    }
+    let said = curl(&authority, fixture.at, &bed.acme, &[], &path);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("certificate required"), "{said:?}");
+    // The server's own authority is none of clients.
+    assert_eq!(ask(Some(&authority), &[], &bed.acme), 0);
+    trust(&others);
+    authority.give_key();
+    assert!(ctl(&fixture.server, &["reconfigure"]).status.success());
+    await_that("the other authority", || ask(Some(&others), &[], &bed.acme) == 200);
+    assert_eq!(ask(Some(&clients), &[], &bed.acme), 0);
+    // Where it cannot be read the last one holds, and it is said.
+    fs::write(&trusted, "").expect("a file");
+    let said = ctl(&fixture.server, &["reconfigure"]);
+    assert!(String::from_utf8_lossy(&said.stderr).contains("shown on"), "{said:?}");
+    assert_eq!((ask(Some(&others), &[], &bed.acme), ask(None, &[], &bed.acme)), (200, 0));
+    let status = String::from_utf8_lossy(&ctl(&fixture.server, &["status"]).stdout).into_owned();
+    assert!(status.contains("[api] client-ca ") && status.contains("found none"), "{status}");
+}
+
 #[test]
 fn what_is_wrong_is_told_with_its_file() {
     let authority = Authority::new();
@@ -337,6 +381,10 @@ fn what_is_wrong_is_told_with_its_file() {
         (certificate.clone(), authority.path("sealed.key"), "not encrypted"),
     ] {
         check(&of(&certificate, &key)).assert_fails(1, &[words]);
+    }
+    for (name, words) in [("none", "[api] client-ca "), ("empty", "found none"), ("half", "expected PEM")] {
+        let client_ca = format!("{}client-ca = {:?}\n", of(&certificate, &key), authority.path(name));
+        check(&client_ca).assert_fails(1, &[words]);
     }
     // A start goes on without the API, which is there as soon as they can be shown.
     fs::rename(&key, authority.path("moved.key")).expect("a file");

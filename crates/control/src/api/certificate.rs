@@ -1,9 +1,9 @@
-//! The certificate that the API's process shows: its files read and tried, at the start with the rights that it has then, at each reload, and once a minute, as who renews certificates does so
+//! The certificate that the API's process shows, and whose certificates it has to be shown: their files read and tried, at the start with the rights that it has then, at each reload, and once a minute, as who renews certificates does so
 //! by replacing files.
 //!
 //! Where they cannot be shown at the start all else goes on, and there is no API until they can: it is no reason to answer no queries.
 //!
-//! Both files are read as a whole each time: they are small, and what is in them is the only mark that is always right. What cannot be shown changes nothing; a look that finds the same fault
+//! All files are read as a whole each time: they are small, and what is in them is the only mark that is always right. What cannot be shown changes nothing; a look that finds the same fault
 //! as the one before says it, since one file may be replaced before the other.
 
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use web::certificate::{Certificate, Of};
+use web::certificate::{Certificate, Of, Texts};
 use zone::check::Timestamp;
 
 use crate::expiry::now;
@@ -41,10 +41,17 @@ enum State {
     Bad,
 }
 
-/// See the module.
-pub(crate) struct Shown {
+/// Where all of it is.
+struct Files {
     certificate: PathBuf,
     key: PathBuf,
+    /// `None`: clients need show nothing.
+    client_ca: Option<PathBuf>,
+}
+
+/// See the module.
+pub(crate) struct Shown {
+    files: Files,
     seed: RandomState,
     /// What is shown; `None`: nothing could be yet.
     now: Option<Arc<Certificate>>,
@@ -63,15 +70,15 @@ pub(crate) struct Shown {
 impl Shown {
     /// Reads what settings name; `None`: they name nothing.
     pub(super) fn of(settings: &Settings) -> Option<Shown> {
-        let (certificate, key) = paths(settings)?;
+        let files = Files::of(settings)?;
         let seed = RandomState::new();
-        let (read, mark) = read(&certificate, &key, &seed);
+        let (read, mark) = files.read(&seed);
         let (now, broken) = match read {
             Ok(certificate) => (Some(Arc::new(certificate)), None),
             Err(line) => (None, Some(line)),
         };
         let (fault, said, ahead) = (None, State::Fine, ahead(settings));
-        let mut shown = Shown { certificate, key, seed, now, mark, fault, broken, said, ahead };
+        let mut shown = Shown { files, seed, now, mark, fault, broken, said, ahead };
         if shown.now.is_some() {
             shown.warn_of_key();
             shown.warn_of_expiry();
@@ -101,7 +108,7 @@ impl Shown {
     /// Reads the files again: what is to be shown from now on, if that is another. `is_asked`: somebody waits for what comes of it, so that a fault is said at once. The error: there is a
     /// [problem](Shown::problem) to be said.
     pub(super) fn look(&mut self, is_asked: bool) -> Result<Option<Arc<Certificate>>, ()> {
-        let (read, mark) = read(&self.certificate, &self.key, &self.seed);
+        let (read, mark) = self.files.read(&self.seed);
         let is_same = std::mem::replace(&mut self.mark, mark) == mark;
         match read {
             Ok(certificate) => {
@@ -142,7 +149,7 @@ impl Shown {
 
     fn state(&self, now: u64) -> (State, String) {
         let Some(shown) = &self.now else { return (State::Fine, String::new()) };
-        let ((from, until), file) = (shown.good(), self.certificate.display());
+        let ((from, until), file) = (shown.good(), self.files.certificate.display());
         let time = |seconds: u64| Timestamp(u32::try_from(seconds).unwrap_or(u32::MAX));
         let mut line = format!("[api] certificate {file}: ");
         let state = if until < now {
@@ -164,8 +171,8 @@ impl Shown {
 
     /// Warns where others can read the key.
     fn warn_of_key(&self) {
-        let file = self.key.display();
-        let Ok((_, metadata)) = open_regular(&self.key) else { return };
+        let file = self.files.key.display();
+        let Ok((_, metadata)) = open_regular(&self.files.key) else { return };
         let mode = metadata.permissions().mode() & 0o7777;
         if mode & OTHERS != 0 {
             tracing::warn!(
@@ -185,34 +192,44 @@ pub(crate) fn unreadable(settings: &Settings) -> Option<String> {
     if settings.api.listen.is_empty() {
         return None;
     }
-    let (certificate, key) = paths(settings)?;
-    read(&certificate, &key, &RandomState::new()).0.err()
+    Files::of(settings)?.read(&RandomState::new()).0.err()
 }
 
-/// Where certificate and key are; `None`: there is none.
-fn paths(settings: &Settings) -> Option<(PathBuf, PathBuf)> {
-    let api = &settings.api;
-    let is_there = |path: &Path| !path.as_os_str().is_empty();
-    let key = if is_there(&api.certificate_key) { &api.certificate_key } else { &api.certificate };
-    is_there(&api.certificate).then(|| (settings.path(&api.certificate), settings.path(key)))
-}
+impl Files {
+    /// Those that settings name; `None`: they name no certificate.
+    fn of(settings: &Settings) -> Option<Files> {
+        let api = &settings.api;
+        let named = |path: &Path| (!path.as_os_str().is_empty()).then(|| settings.path(path));
+        let certificate = named(&api.certificate)?;
+        let key = named(&api.certificate_key).unwrap_or_else(|| certificate.clone());
+        Some(Files { certificate, key, client_ca: named(&api.client_ca) })
+    }
 
-/// Reads both and tries them; and a mark of what was read, with or without faults.
-fn read(certificate: &Path, key: &Path, seed: &RandomState) -> (Result<Certificate, String>, u64) {
-    let line = |of: Of, why: String| match of {
-        Of::Certificate => format!("[api] certificate {}: {why}", certificate.display()),
-        Of::Key => format!("[api] certificate-key {}: {why}", key.display()),
-    };
-    let texts = [(Of::Certificate, certificate), (Of::Key, key)]
-        .map(|(of, path)| read_bounded(path, FILE_OCTETS_MAX).map_err(|why| line(of, why)));
-    let mark = seed.hash_one(&texts);
-    let read = match texts {
-        [Ok(certificate), Ok(key)] => {
-            Certificate::from_pem(&certificate, &key).map_err(|(of, fault)| line(of, fault.to_string()))
-        }
-        [Err(line), _] | [_, Err(line)] => Err(line),
-    };
-    (read, mark)
+    /// Reads all and tries it; and a mark of what was read, with or without faults.
+    fn read(&self, seed: &RandomState) -> (Result<Certificate, String>, u64) {
+        let client_ca = self.client_ca.as_ref();
+        let line = |of: Of, why: String| match of {
+            Of::Certificate => format!("[api] certificate {}: {why}", self.certificate.display()),
+            Of::Key => format!("[api] certificate-key {}: {why}", self.key.display()),
+            Of::ClientCa => {
+                let file = client_ca.map(|path| path.display().to_string());
+                format!("[api] client-ca {}: {why}", file.unwrap_or_default())
+            }
+        };
+        let text = |of, path: &Path| read_bounded(path, FILE_OCTETS_MAX).map_err(|why| line(of, why));
+        let own =
+            [(Of::Certificate, &self.certificate), (Of::Key, &self.key)].map(|(of, path)| text(of, path));
+        let client_ca = client_ca.map(|path| text(Of::ClientCa, path)).transpose();
+        let mark = seed.hash_one((&own, &client_ca));
+        let read = match (own, client_ca) {
+            ([Ok(certificate), Ok(key)], Ok(client_ca)) => {
+                let texts = Texts { certificate: &certificate, key: &key, client_ca: client_ca.as_deref() };
+                Certificate::from_pem(&texts).map_err(|(of, fault)| line(of, fault.to_string()))
+            }
+            ([Err(line), _] | [_, Err(line)], _) | (_, Err(line)) => Err(line),
+        };
+        (read, mark)
+    }
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl No {
 pub(super) fn whose(keys: &Keys, sessions: &Sessions, ask: &Ask<'_>, now: Now) -> Result<Arc<Key>, No> {
     let is_for_that = !matches!(ask.who, Who::Code(_)) || matches!(ask.asked, Asked::SignIn { .. });
     let key = if is_for_that { sessions.whose(keys, &ask.who, now) } else { None };
-    key.ok_or_else(|| No::new(401, NO_KEY))
+    key.filter(|key| key.may_come_from(ask.address)).ok_or_else(|| No::new(401, NO_KEY))
 }
 
 /// What is to be done, if its key may have it done. Who has signed in may have nothing done but what only reads, whatever the process says.

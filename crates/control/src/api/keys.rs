@@ -8,10 +8,12 @@
 //! What has 256 bits of chance needs no slow hash, and a slow one would be a lever for who sends wrong keys. Unknown and expired keys take the same way and get the same answer.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use api::frame::Verbs;
 use api::letters;
+use auth::access::Prefix;
 use change::Policy;
 use change::serial::date;
 use sha2::{Digest, Sha256};
@@ -52,6 +54,8 @@ pub(crate) struct Key {
     pub(crate) zones: Allowed,
     /// What it may change; of everybody's, as its rules name nobody.
     pub(crate) policy: Policy,
+    /// Where it is a key; none: wherever it comes from.
+    pub(crate) from: Vec<Prefix>,
     /// From when on it is none, in seconds since 1970.
     pub(crate) expires: Option<u64>,
 }
@@ -65,6 +69,13 @@ impl Key {
     /// Whether a zone is there for it.
     pub(crate) fn may_see(&self, zone: &Name) -> bool {
         self.zones.allows(zone)
+    }
+
+    /// Whether it is a key where it comes from there.
+    pub(super) fn may_come_from(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let has = |network: &Prefix| Prefix::of(address, network.length()) == Some(*network);
+        self.from.is_empty() || self.from.iter().any(has)
     }
 
     /// A rule as it is written, by its number from 1 on.
@@ -84,7 +95,7 @@ impl Key {
         zones.add(Name::root());
         NameBuf::from_text("*.").iter().for_each(|below| zones.add(below));
         let (settings, policy, verbs) = (ApiKeySettings::default(), Policy::default(), OF_SESSIONS);
-        Key { settings, hash: operator_hash(), verbs, zones, policy, expires: None }
+        Key { settings, hash: operator_hash(), verbs, zones, policy, from: Vec::new(), expires: None }
     }
 }
 

@@ -14,7 +14,7 @@ use web::pair::{LISTENERS_MAX, Terms};
 use wire::NameBuf;
 
 use super::Settings;
-use super::access::Place;
+use super::access::{Place, prefix};
 use super::catalogs::allowed;
 use super::declare::section;
 use super::http::{Wrong, check_clients};
@@ -49,6 +49,9 @@ const _: () = assert!(PAGE_NAME_MAX * 4 <= SESSION_NAME_OCTETS_MAX);
 /// Zones of a key, as they are written.
 const ZONES_MAX: usize = 1024;
 
+/// Networks of a key: looked through one by one for each ask.
+const FROM_MAX: usize = 64;
+
 section! {
     /// Zones over HTTP, read and changed by programs: an API as PowerDNS has it, given by a process of its own. In clear text on addresses of this machine alone, with a certificate over TLS
     /// on any. Zones that are changed need an `update-policy`. A server that runs as root has none, so set `user` in `[server]` where one starts as root.
@@ -60,6 +63,9 @@ section! {
         certificate: PathBuf = PathBuf::new(), Range::Any, start;
         /// File with its private key, in PEM and not encrypted, closed to others. Empty: it is in the file of the certificate.
         certificate_key: PathBuf = PathBuf::new(), Range::Any, start;
+        /// File with authorities, in PEM, of which one has to have signed the certificate that a client shows (TLS with client certificates), besides its key: with others nobody speaks. Read again
+        /// as `certificate` is; connections go on. What an authority has revoked is not asked for. Empty: clients need no certificate.
+        client_ca: PathBuf = PathBuf::new(), Range::Any, start;
         /// Clients that are read from; others are not.
         allow: Names = Names::from(vec!["127.0.0.0/8".into(), "::1".into()]), Range::Texts("an address or prefix such as \"192.0.2.0/24\""), start;
         /// Names that a request may be for (`Host`), beside addresses and the names of the certificate: others are refused, so that no page in a browser can have it ask this server.
@@ -118,6 +124,8 @@ section! {
         zones: Names = Names::default(), Range::Texts("a domain name such as \"*.example.\""), live;
         /// What it may change: rules as those of `[[update-policy]]` without the name of a key, of which the first that fits decides. None: nothing.
         rules: Names = Names::default(), Range::TextsOrNone("a rule such as \"grant label _acme-challenge TXT\""), live;
+        /// Networks that it is a key for, as `allow` of `[api]` has them: from elsewhere it is as one that nobody knows. None: wherever it comes from. Behind a proxy all come from there.
+        from: Names = Names::default(), Range::TextsOrNone("an address or prefix such as \"192.0.2.0/24\""), live;
         /// The day (UTC) from whose beginning on it is no key any more, such as "2027-06-01". Empty: none.
         expires: String = String::new(), Range::Any, live;
     }
@@ -180,6 +188,9 @@ impl Settings {
         }
         if !is_secure && !certificate_key.as_os_str().is_empty() {
             wrong("certificate-key", None, "expected `certificate` too, found none".into());
+        }
+        if !is_secure && !self.api.client_ca.as_os_str().is_empty() {
+            wrong("client-ca", None, "expected `certificate` too, found none".into());
         }
         if *page && listen.is_empty() {
             wrong("page", None, "expected `listen` too, found none".into());
@@ -349,6 +360,17 @@ fn compile(key: &ApiKeySettings) -> Result<Key, Vec<Fault>> {
             Err(fault) => faults.push(("rules", Some(at), format!("{fault}, found {rule:?}"))),
         }
     }
+    let mut from = Vec::new();
+    for (at, text) in key.from.texts().iter().enumerate() {
+        match prefix(text) {
+            Ok((_, true)) => faults.push(("from", Some(at), format!("expected no \"!\", found {text:?}"))),
+            Ok((prefix, false)) => from.push(prefix),
+            Err(fault) => faults.push(("from", Some(at), fault)),
+        }
+    }
+    if from.len() > FROM_MAX {
+        faults.push(("from", None, format!("expected at most {FROM_MAX}, found {}", from.len())));
+    }
     let expires = (!key.expires.is_empty()).then(|| time_of_date(&key.expires));
     if expires == Some(None) {
         let text = format!("expected a day such as \"2027-06-01\", found {:?}", key.expires);
@@ -358,7 +380,8 @@ fn compile(key: &ApiKeySettings) -> Result<Key, Vec<Fault>> {
     match hash {
         Some(hash) if faults.is_empty() => {
             let verbs = api::frame::Verbs(verbs);
-            Ok(Key { settings: key.clone(), hash, verbs, zones, policy, expires: expires.flatten() })
+            let expires = expires.flatten();
+            Ok(Key { settings: key.clone(), hash, verbs, zones, policy, from, expires })
         }
         _ => Err(faults),
     }
@@ -383,6 +406,7 @@ mod tests {
             ("[api]\nlisten = [\"127.0.0.1:8081\", \"0.0.0.0:8081\"]", "f:2:29", "this machine"),
             ("[api]\nlisten = [\"127.0.0.1\"]", "f:2:11", "port"),
             ("[api]\ncertificate-key = \"x\"", "f:2:19", "certificate"),
+            ("[api]\nclient-ca = \"x\"", "f:2:13", "certificate"),
             ("[api]\naudit = \"syslog\"", "f:2:9", "file:PATH"),
             ("[api]\npage = 1", "f:2:8", "true or false"),
             ("[api]\npage = true", "f:2:8", "`listen` too"),
@@ -390,7 +414,7 @@ mod tests {
             ("[api]\npage-idle = \"59s\"", "f:2:13", "from \"1m\" to \"30d\""),
             ("[api]\npage-idle = 3600", "f:2:13", "such as \"90s\""),
             ("[api]\npage-session = \"31d\"", "f:2:16", "from \"1m\" to \"30d\""),
-            ("[api]\nclient-ca = \"x\"", "f:2:1", "unknown key"),
+            ("[api]\nclient-cert = \"x\"", "f:2:1", "unknown key"),
             ("[[api-key]]\nname = \"a b\"\nhash = HASH\nzones = \"x\"", "f:2:8", "letters"),
             ("[[api-key]]\nname = \"a\"\nhash = \"md5:00\"\nzones = \"x\"", "f:3:8", "sha256"),
             (
@@ -415,9 +439,14 @@ mod tests {
                 "a day",
             ),
             (
-                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nfrom = \"127.0.0.1\"",
-                "f:5:1",
-                "unknown key",
+                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nfrom = \"127.0.0.1/8\"",
+                "f:5:8",
+                "127.0.0.0/8",
+            ),
+            (
+                "[[api-key]]\nname = \"a\"\nhash = HASH\nzones = \"x\"\nfrom = \"!10.0.0.0/8\"",
+                "f:5:8",
+                "no \"!\"",
             ),
         ] {
             let found = problems(&text.replace("HASH", &format!("{hash:?}")));

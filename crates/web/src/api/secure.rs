@@ -122,6 +122,7 @@ async fn until_woken() {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::certificate::Texts;
     use ::api::frame::Run;
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -139,7 +140,7 @@ mod tests {
         [include_str!("../certificates/other.pem"), include_str!("../certificates/other.key")];
 
     fn identity([certificate, key]: [&str; 2]) -> Rc<Identity> {
-        let parts = Certificate::from_pem(certificate, key).unwrap().parts();
+        let parts = Certificate::from_pem(&Texts { certificate, key, client_ca: None }).unwrap().parts();
         Rc::new(Identity::of(&Shown(Run::read(&parts).unwrap()), &["localhost".into()]).unwrap())
     }
 
