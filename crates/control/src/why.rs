@@ -87,12 +87,13 @@ fn why(
     let room = if question.is_tcp { String::new() } else { format!(", room for {PAYLOAD_OCTETS} octets") };
     let asked = format!("{} {}", question.name, rtype::Text(question.rtype));
     let from = question.from.map_or_else(String::new, |from| format!(" from {from}"));
-    let unseen =
-        if question.from.is_some() { "limits" } else { "who may ask is not looked at: access lists, limits" };
-    let are = if question.from.is_some() { " are not looked at" } else { "" };
+    let unseen = match question.from {
+        Some(_) => "limits and cookies are not looked at",
+        None => "who may ask is not looked at: access lists, limits and cookies",
+    };
     let mut steps = vec![
         step("question", format!("{asked} over {how}{with_dnssec}{room}{from}")),
-        step("question", format!("{unseen} and cookies{are}")),
+        step("question", unseen.to_owned()),
     ];
     let is_within_zone = server.style.ends_within_zone();
     let own = server.access.clone();
