@@ -5,7 +5,7 @@
 CARGO ?= cargo
 # How long each fuzz target looks for new inputs: here, and in `make test`.
 FUZZ_SECONDS ?= 60
-FUZZ_SECONDS_OF_TEST = 3
+FUZZ_SECONDS_OF_TEST = 1
 # The program under test.
 ZONDA ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/zonda
 # A missing program or right is a failure, as one that leaves out what it cannot run has shown nothing. `make test MISSING=skip`

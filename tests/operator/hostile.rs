@@ -130,7 +130,7 @@ fn bit_flips_of_every_message() {
     let mut random = Random::new(8);
     for message in corpus() {
         let bits = message.len() * 8;
-        let (first, step) = if is_full() { (0, 1) } else { (random.below(24), 24) };
+        let (first, step) = if is_full() { (0, 1) } else { (random.below(48), 48) };
         for bit in (first..bits).step_by(step) {
             attack.send(flip(&message, bit));
         }

@@ -317,7 +317,7 @@ fn check(messages: &[(Vec<Entry>, Vec<Entry>, bool)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
     fn updates_do_what_the_rfc_says(messages in updates()) {

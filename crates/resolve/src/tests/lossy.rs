@@ -63,7 +63,7 @@ fn world(kinds: &[u8], has_tcp: &[bool]) -> Scene {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 75, ..ProptestConfig::default() })]
 
     #[test]
     fn one_outcome_each_and_none_wrong(

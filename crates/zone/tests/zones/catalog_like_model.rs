@@ -118,7 +118,7 @@ fn found(reader: &mut CatalogReader) -> Vec<(NameBuf, usize, Version)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn zones_come_go_and_change(steps in prop::collection::vec(step(), 1..40), seed in any::<u64>()) {

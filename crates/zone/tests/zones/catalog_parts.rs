@@ -68,7 +68,7 @@ struct Kept {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 50, ..ProptestConfig::default() })]
 
     #[test]
     fn no_answer_outlives_its_parts(steps in prop::collection::vec(step(), 1..40)) {

@@ -137,7 +137,7 @@ fn pack_of<'z>(zones: impl IntoIterator<Item = &'z zone::Contents>, seed: u64) -
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn copies_answer_as_originals(

@@ -241,7 +241,7 @@ fn check_whole(merged: &ZoneView<'_>, fresh: &ZoneView<'_>, asked: &[NameBuf]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
     fn says_what_a_new_pack_says(
@@ -263,7 +263,7 @@ fn narrow() -> impl Strategy<Value = Vec<Draft>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
     fn glue_is_that_of_a_new_pack(

@@ -200,7 +200,7 @@ fn check_zones(zones: &[(NameBuf, Vec<Draft>, Denial)], seed: u64, more: &[Vec<u
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn the_pack_finds_what_the_model_says(

@@ -323,7 +323,7 @@ fn rounds() -> impl Strategy<Value = Vec<(usize, Vec<Edit>, bool)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
     #[test]
     fn events_make_the_set_of_the_new_state(rounds in rounds(), configured in 0..8usize, limit in 0..3u32, after in (0..8usize, 0..16usize)) {
         run(&rounds, configured, limit, after);

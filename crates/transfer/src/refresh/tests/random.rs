@@ -96,7 +96,7 @@ fn check_all_become_current(events: Vec<Event>, zones: usize) -> Result<(), Test
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
     fn all_become_current(events in proptest::collection::vec(event(), 1..60), zones in 1..200usize) {
