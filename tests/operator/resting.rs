@@ -14,7 +14,7 @@ use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, ctl, signal};
 use zonda_tests::zone::ZoneFile;
 
-const ZONES: usize = 1_000;
+const ZONES: usize = 2_000;
 /// `changed-zones`: as many as may have changed and not be stored.
 const CHANGED_MAX: u64 = 64;
 /// How long zones may take until they are at rest.

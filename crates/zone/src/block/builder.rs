@@ -110,7 +110,7 @@ impl Builder {
     }
 
     /// Whether it can be best to end the first block so: where the next name shares less than its names do, or less than with the one behind it. Any other
-    /// would spare more octets in this block, or the last of this in the next. Half of the looks at second blocks are so spared.
+    /// would spare more octets in this block, or the last of this in the next.
     fn may_end(&self, first: &Spared) -> bool {
         let Some([next, behind]) = self.ends.get(first.names..first.names + 2) else { return true };
         first.names == NAMES_MAX || next.shared < first.prefix.max(behind.shared)
