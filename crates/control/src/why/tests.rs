@@ -17,9 +17,13 @@ fn catalog() -> zone::Catalog {
     inspect::catalog(&[("x.", &parent), ("child.x.", child), ("other.", other)]).unwrap()
 }
 
+/// As most ask: over UDP, without DO.
+fn question(name: &str, of: u16) -> Question {
+    Question { name: name.parse().unwrap(), rtype: of, is_tcp: false, dnssec_ok: false, from: None }
+}
+
 fn ask(name: &str, of: u16, may_see: impl Fn(&Name) -> bool) -> Why {
-    let question =
-        Question { name: name.parse().unwrap(), rtype: of, is_tcp: false, dnssec_ok: false, from: None };
+    let question = question(name, of);
     catalog().reader().with(|view| why(view, Server::default(), &question, may_see, &|_| Vec::new()))
 }
 
@@ -174,13 +178,7 @@ fn what_is_said_fits_what_is_sent() {
         }
     }
     // It can fail.
-    let question = Question {
-        name: "www.x.".parse().unwrap(),
-        rtype: rtype::A,
-        is_tcp: false,
-        dnssec_ok: false,
-        from: None,
-    };
+    let question = question("www.x.", rtype::A);
     let mut responder = Responder::new();
     let octets = reader.with(|view| respond(&mut responder, view, &Server::default(), &question).0);
     let mut printed = Printed::of(&octets).unwrap();
@@ -233,13 +231,7 @@ fn zones_of_others_end_it() {
 fn chains_end_where_answers_do() {
     let style = Style::WITHIN_ZONE;
     let within = |name: &str| {
-        let question = Question {
-            name: name.parse().unwrap(),
-            rtype: rtype::A,
-            is_tcp: false,
-            dnssec_ok: false,
-            from: None,
-        };
+        let question = question(name, rtype::A);
         let server = Server { style, ..Server::default() };
         catalog().reader().with(|view| why(view, server, &question, |_| true, &|_| Vec::new()))
     };
@@ -259,13 +251,7 @@ fn chains_end_where_answers_do() {
     let text = format!("@ 300 SOA ns host 7 2 3 4 60\n@ 300 NS ns\n{names}");
     let catalog = inspect::catalog(&[("x.", &text)]).unwrap();
     let name = format!("{}0.x.", "c".repeat(60));
-    let question = Question {
-        name: name.parse().unwrap(),
-        rtype: rtype::A,
-        is_tcp: false,
-        dnssec_ok: false,
-        from: None,
-    };
+    let question = question(&name, rtype::A);
     let server = Server { udp_payload_octets: 512, ..Server::default() };
     let why = catalog.reader().with(|view| why(view, server, &question, |_| true, &|_| Vec::new()));
     assert!(why.is_well() && why.steps.iter().any(|step| step.about == "room"), "{why:#?}");
